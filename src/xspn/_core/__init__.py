@@ -1,0 +1,1 @@
+"""What every room of the library needs: errors, log-space arithmetic, randomness, input checks."""

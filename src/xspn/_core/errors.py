@@ -1,0 +1,37 @@
+"""One tree of errors; each is also the built-in error that a caller would expect."""
+
+
+class XSPNError(Exception):
+    """Anything that xspn refuses to do. The message says what was expected, what was found, and what to do."""
+
+
+class DataError(XSPNError, ValueError):
+    """A table or a row of evidence that cannot be used: wrong shape, wrong value, wrong column."""
+
+
+class DataTypeError(XSPNError, TypeError):
+    """A table that holds something other than numbers."""
+
+
+class ParameterError(XSPNError, ValueError):
+    """A number or an option outside what it may be: a weight, a probability, a smoothing mass."""
+
+
+class StructureError(XSPNError, ValueError):
+    """Nodes that do not form a valid circuit: empty, overlapping or differing scopes, clashing domains."""
+
+
+class QueryError(XSPNError, ValueError):
+    """A question that this circuit cannot answer, with the reason."""
+
+
+class EvidenceError(QueryError):
+    """Evidence of probability zero: nothing can be conditioned on it."""
+
+
+class FormatError(XSPNError, ValueError):
+    """A model file that is truncated, altered, or of a schema that this version does not know."""
+
+
+class RegistryError(XSPNError, ValueError):
+    """A name that nothing is registered under, or that is taken already."""

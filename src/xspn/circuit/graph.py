@@ -1,0 +1,131 @@
+"""A circuit as an ordered graph: every node once, children before parents, facts computed once."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from xspn._core.arrays import IntArray
+from xspn._core.errors import StructureError
+from xspn.circuit.domain import Domain
+from xspn.circuit.nodes import LeafNode, Node, Product, Sum
+
+
+class Graph:
+    """The nodes below a root in a linear order; a node's id is its place in that order.
+
+    Examples:
+        >>> from xspn import Bernoulli
+        >>> shared = Bernoulli(1, p=0.5)
+        >>> parts = [Product([Bernoulli(0, p=p), shared]) for p in (0.1, 0.9)]
+        >>> graph = Graph(Sum([0.5, 0.5], parts))
+        >>> len(graph), graph.n_edges  # the shared leaf is one node with two edges
+        (6, 6)
+    """
+
+    def __init__(self, root: Node, n_variables: int | None = None) -> None:
+        if not isinstance(root, Node):
+            raise StructureError(f"circuit: expected a node as root, found {type(root).__name__}")
+        self.root = root
+        self.nodes: tuple[Node, ...] = tuple(_children_first(root))
+        self._ids = {id(node): index for index, node in enumerate(self.nodes)}
+        self.n_variables = root.scope.width if n_variables is None else n_variables
+        if self.n_variables < root.scope.width:
+            raise StructureError(
+                f"circuit: variable {root.scope.width - 1} does not fit into {self.n_variables} columns"
+            )
+        self.domains = _domains(self.leaves, self.n_variables)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def id_of(self, node: Node) -> int:
+        """Return the place of a node in the order."""
+        return self._ids[id(node)]
+
+    def child_ids(self, node: Node) -> list[int]:
+        """Return the places of a node's children."""
+        return [self._ids[id(child)] for child in node.children]
+
+    @cached_property
+    def leaves(self) -> tuple[LeafNode, ...]:
+        """The leaves, in order."""
+        return tuple(node for node in self.nodes if isinstance(node, LeafNode))
+
+    @cached_property
+    def n_edges(self) -> int:
+        """The number of edges."""
+        return sum(len(node.children) for node in self.nodes)
+
+    @cached_property
+    def levels(self) -> IntArray:
+        """The height of each node above its deepest leaf."""
+        level = np.zeros(len(self), dtype=np.int64)
+        for index, node in enumerate(self.nodes):
+            if node.children:
+                level[index] = 1 + max(level[c] for c in self.child_ids(node))
+        return level
+
+    def records(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
+        """Yield each node as ("sum", weights, children), ("product", None, children) or ("leaf", leaf, ())."""
+        for node in self.nodes:
+            children = tuple(self.child_ids(node))
+            if isinstance(node, Sum):
+                yield "sum", node.weights, children
+            elif isinstance(node, Product):
+                yield "product", None, children
+            else:
+                yield "leaf", node, ()
+
+    def rebuild(self, visit: Callable[[Node, Sequence[Any]], Any]) -> Any:
+        """Fold the graph from the leaves up: `visit(node, results of its children)`; return the root's result."""
+        results: list[Any] = []
+        for node in self.nodes:
+            results.append(visit(node, [results[c] for c in self.child_ids(node)]))
+        return results[-1]
+
+
+def from_records(records: Sequence[tuple[str, Any, tuple[int, ...]]]) -> Node:
+    """Build the root of the circuit that `Graph.records` lists."""
+    nodes: list[Node] = []
+    for kind, payload, children in records:
+        below = [nodes[c] for c in children]
+        if kind == "sum":
+            nodes.append(Sum(payload, below))
+        elif kind == "product":
+            nodes.append(Product(below))
+        else:
+            nodes.append(cast(Node, payload))
+    return nodes[-1]
+
+
+def _children_first(root: Node) -> Iterator[Node]:
+    """Yield each node once, children before parents, without recursion."""
+    done: set[int] = set()
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if id(node) in done:
+            continue
+        if expanded:
+            done.add(id(node))
+            yield node
+        else:
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.children))
+
+
+def _domains(leaves: Sequence[LeafNode], n_variables: int) -> tuple[Domain | None, ...]:
+    """Return the domain of each variable (None for one that the circuit does not have)."""
+    found: list[Domain | None] = [None] * n_variables
+    for leaf in leaves:
+        for variable, domain in zip(leaf.variables, leaf.domains, strict=True):
+            known = found[variable]
+            if known is None:
+                found[variable] = domain
+            elif known != domain:
+                raise StructureError(
+                    f"variable {variable}: one leaf takes {known.describe()}, another {domain.describe()}"
+                )
+    return tuple(found)

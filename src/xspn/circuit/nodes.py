@@ -1,0 +1,138 @@
+"""The nodes of a circuit: sums, products, and what a leaf owes to the structure.
+
+Nodes are immutable and compared by identity, so that sharing one node between parents means something.
+Their representations are short: a circuit may be ten thousand nodes deep.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from xspn._core.arrays import FloatArray, frozen
+from xspn._core.checks import probability_vector
+from xspn._core.errors import StructureError
+from xspn.circuit.domain import Domain
+from xspn.circuit.scope import Scope, why_not_disjoint, why_not_equal
+
+
+class Node:
+    """A distribution over the variables in its scope."""
+
+    __slots__ = ("_sealed", "children", "scope")
+    scope: Scope
+    children: "tuple[Node, ...]"
+
+    def _seal(self) -> None:
+        """Make the node immutable from here on."""
+        object.__setattr__(self, "_sealed", True)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if getattr(self, "_sealed", False):
+            raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be set")
+        object.__setattr__(self, name, value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Node":
+        return self
+
+
+class LeafNode(Node, ABC):
+    """A node without children. The whole contract of a leaf is `xspn.leaves.base.Leaf`."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def domains(self) -> tuple[Domain, ...]:
+        """The domain of each of the leaf's variables, in the leaf's own order."""
+
+    @property
+    @abstractmethod
+    def variables(self) -> tuple[int, ...]:
+        """The leaf's variables, in the leaf's own order."""
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """The number of free parameters."""
+
+    @abstractmethod
+    def supports(self) -> tuple[frozenset[int] | None, ...]:
+        """Return the values of positive probability of each variable; None where it is real."""
+
+    @abstractmethod
+    def fingerprint(self) -> Any:
+        """Return something hashable that two leaves share just when they are the same, bit for bit."""
+
+
+def _checked_children(kind: str, children: Iterable[Node]) -> tuple[Node, ...]:
+    nodes = tuple(children)
+    if not nodes:
+        raise StructureError(f"{kind}: expected at least one child, found none")
+    for position, node in enumerate(nodes):
+        if not isinstance(node, Node):
+            raise StructureError(
+                f"{kind}: expected nodes as children, found {type(node).__name__} at position {position}"
+            )
+    return nodes
+
+
+class Product(Node):
+    """Independent factors: the scopes of the children are pairwise disjoint.
+
+    Examples:
+        >>> from xspn import Bernoulli
+        >>> Product([Bernoulli(0, p=0.2), Bernoulli(1, p=0.7)])
+        Product of 2 over {0, 1}
+    """
+
+    __slots__ = ()
+
+    def __init__(self, children: Iterable[Node]) -> None:
+        self.children = _checked_children("Product", children)
+        reason = why_not_disjoint(child.scope for child in self.children)
+        if reason:
+            raise StructureError(f"Product is not decomposable: {reason}")
+        bits = 0
+        for child in self.children:
+            bits |= child.scope.bits
+        self.scope = Scope(bits)
+        self._seal()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Product, (self.children,)
+
+    def __repr__(self) -> str:
+        return f"Product of {len(self.children)} over {self.scope}"
+
+
+class Sum(Node):
+    """A mixture: the children have one and the same scope, the weights are probabilities that sum to 1.
+
+    Examples:
+        >>> from xspn import Bernoulli
+        >>> Sum([0.3, 0.7], [Bernoulli(0, p=0.2), Bernoulli(0, p=0.7)])
+        Sum of 2 over {0}
+    """
+
+    __slots__ = ("weights",)
+    weights: FloatArray
+
+    def __init__(self, weights: Sequence[float] | FloatArray, children: Iterable[Node]) -> None:
+        self.children = _checked_children("Sum", children)
+        self.weights = frozen(probability_vector(weights, "Sum weights"))
+        if len(self.weights) != len(self.children):
+            raise StructureError(
+                f"Sum: expected one weight per child, found {len(self.weights)} weights "
+                f"for {len(self.children)} children"
+            )
+        reason = why_not_equal(child.scope for child in self.children)
+        if reason:
+            raise StructureError(f"Sum is not smooth: {reason}")
+        self.scope = self.children[0].scope
+        self._seal()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Sum, (self.weights, self.children)
+
+    def __repr__(self) -> str:
+        return f"Sum of {len(self.children)} over {self.scope}"

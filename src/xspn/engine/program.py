@@ -1,0 +1,66 @@
+"""The flat program: leaf blocks fill the first slots, steps fill the others, the last one is the answer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from xspn._core.arrays import AnyArray, FloatArray, IntArray
+from xspn._core.checks import Names
+from xspn.circuit.domain import Domain
+from xspn.engine.blocks import LeafBlock
+from xspn.engine.rows import RowBlock, RowChecker
+
+
+@dataclass(frozen=True, eq=False)
+class SumStep:
+    """Sums of one level and one number of children: slots start..start+k."""
+
+    start: int
+    children: IntArray  # (arity, k)
+    log_weights: FloatArray  # (arity, k)
+    nodes: IntArray  # (k,): the ids of the sums in the graph
+
+    @property
+    def stop(self) -> int:
+        """One beyond the last slot."""
+        return self.start + self.children.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class ProductStep:
+    """Products of one level: slots start..start+k, as a sparse 0/1 matrix over the slots below."""
+
+    start: int
+    children: csr_array  # (k, start)
+
+    @property
+    def stop(self) -> int:
+        """One beyond the last slot."""
+        return self.start + self.children.shape[0]
+
+
+Step = SumStep | ProductStep
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A compiled circuit. It holds no state: any number of threads may run it."""
+
+    blocks: Sequence[tuple[int, LeafBlock]]  # (first slot, block)
+    steps: Sequence[Step]
+    n_slots: int
+    root: int
+    domains: tuple[Domain | None, ...]
+    slot_of_node: IntArray  # −1 for a Bernoulli leaf that is folded into its products
+
+    def row_blocks(
+        self, X: AnyArray, names: Names | None = None, what: str = "X", cells: int = 1 << 18
+    ) -> Iterator[tuple[int, int, RowBlock]]:
+        """Cut a table into blocks of rows for which the values of all slots stay near the cache."""
+        checker = RowChecker(self.domains, names)
+        step = int(np.clip(cells // max(self.n_slots, X.shape[1], 1), 64, 8192))
+        for start in range(0, len(X), step):
+            stop = min(start + step, len(X))
+            yield start, stop, checker.block(X, start, stop, what)

@@ -1,0 +1,105 @@
+"""The most probable completion of partial rows."""
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+
+import numpy as np
+
+from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.checks import Names
+from xspn._core.errors import QueryError
+from xspn.engine import Program, RowBlock, Semiring, choose_best, upward
+from xspn.inference.likelihood import log_likelihood, refuse_impossible
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Rows with their missing values filled in.
+
+    Attributes:
+        values: The completed rows.
+        log_prob: log P of each completed row.
+        exact: Whether these are known to be the most probable completions.
+    """
+
+    values: FloatArray
+    log_prob: FloatArray
+    exact: bool
+
+
+def max_product(program: Program, evidence: AnyArray, selective: bool, names: Names | None = None) -> Completion:
+    """Take the best child at every sum: exact if the circuit is selective, a good guess otherwise."""
+    filled = np.empty(evidence.shape)
+    for start, stop, rows in program.row_blocks(evidence, names, "evidence"):
+        values = upward(program, rows, Semiring.MAX)
+        refuse_impossible(values[program.root], start)
+        active = choose_best(program, values)
+        out = rows.values.copy()
+        for first, block in program.blocks:
+            block.fill(rows, active[first : first + block.n_slots], out, None)
+        filled[start:stop] = out
+    filled[:, absent(program)] = np.nan
+    return Completion(filled, log_likelihood(program, filled, names), exact=selective or not np.isnan(evidence).any())
+
+
+def branch_and_bound(
+    program: Program, evidence: AnyArray, names: Names | None = None, max_branches: int = 200_000
+) -> Completion:
+    """Find the true most probable completion, however the sums overlap.
+
+    A partial row is bounded from above by a pass that takes the best completion at each leaf and adds at sums. The
+    search always opens the partial row of the largest bound, so the first whole row that comes up is the best one.
+    """
+    start = max_product(program, evidence, selective=False, names=names)
+    rows, scores = [], []
+    for row, guess, score in zip(evidence, start.values, start.log_prob, strict=True):
+        best, value = _search(program, np.asarray(row, dtype=np.float64), guess, float(score), max_branches)
+        rows.append(best)
+        scores.append(value)
+    return Completion(np.array(rows).reshape(evidence.shape), np.array(scores), exact=True)
+
+
+def _search(
+    program: Program, row: FloatArray, guess: FloatArray, score: float, max_branches: int
+) -> tuple[FloatArray, float]:
+    missing = [i for i in np.flatnonzero(np.isnan(row)) if program.domains[i] is not None]
+    sizes = {i: d.cardinality for i in missing if (d := program.domains[i]) is not None}
+    real = [i for i, size in sizes.items() if size is None]
+    if real:
+        raise QueryError(f"mpe(exact=True): variable {real[0]} is real; its values cannot be tried one by one")
+    tie = count()
+    heap: list[tuple[float, int, int, FloatArray]] = [(-np.inf, next(tie), 0, row)]
+    opened = 0
+    while heap:
+        bound, _, depth, partial = heappop(heap)
+        if -bound <= score:
+            break
+        if depth == len(missing):
+            guess, score = partial, -bound
+            break
+        opened += 1
+        if opened > max_branches:
+            raise QueryError(
+                f"mpe(exact=True): {len(missing)} missing variables need more than {max_branches} branches; "
+                "this circuit is too large for an exact search, use exact=False or give more evidence"
+            )
+        variable = missing[depth]
+        branches = np.tile(partial, (int(sizes[variable] or 0), 1))
+        branches[:, variable] = np.arange(len(branches))
+        for branch, limit in zip(branches, _bounds(program, branches), strict=True):
+            if limit > score:
+                heappush(heap, (-float(limit), next(tie), depth + 1, branch))
+    return guess, score
+
+
+def _bounds(program: Program, rows: FloatArray) -> FloatArray:
+    """Return an upper bound on the best completion of each row; exact for whole rows."""
+    inside = rows.copy()
+    inside[:, absent(program)] = 0.0
+    return upward(program, RowBlock(inside), Semiring.BOUND)[program.root]
+
+
+def absent(program: Program) -> AnyArray:
+    """Mark the columns that the circuit has no variable for."""
+    return np.array([domain is None for domain in program.domains], dtype=bool)

@@ -1,0 +1,44 @@
+"""Save circuits to files and load them again."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from xspn._core.errors import FormatError
+from xspn.io.json_format import from_json, to_json
+from xspn.model import Circuit
+
+
+def save(circuit: Circuit, path: str | os.PathLike[str]) -> None:
+    """Write a circuit as JSON. The file appears whole or not at all: a crash never leaves half a model."""
+    write_text(Path(path), to_json(circuit) + "\n")
+
+
+def load(path: str | os.PathLike[str]) -> Circuit:
+    """Read a circuit, the same to the last bit as the one that was saved."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{file}: not a text file; the file is damaged or not a circuit") from error
+    return from_json(text, source=str(file))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file by way of a temporary one beside it."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        mode = 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

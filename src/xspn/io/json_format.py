@@ -1,0 +1,133 @@
+"""A circuit as JSON text: flat, versioned, with a digest. No pickle, no eval.
+
+```
+{"format": "xspn-circuit", "schema": 1, "digest": "sha256 of everything else", "names": [...] or null,
+ "domains": [{"cardinality": 2}, ...], "nodes": [
+    {"type": "bernoulli", "variables": [0], "p": 0.4},
+    {"type": "sum", "weights": [...], "children": [ids of earlier nodes]}, ...]}
+```
+
+Children come before parents and the last node is the root. Numbers are written with as many digits as bring back the
+same bits; −inf, which JSON has no number for, is the string "-inf".
+"""
+
+import hashlib
+import json
+from math import inf
+from typing import Any
+
+from xspn._core.errors import FormatError, XSPNError
+from xspn.circuit.graph import from_records
+from xspn.leaves.base import Leaf, leaf_from_params
+from xspn.model import Circuit
+
+FORMAT = "xspn-circuit"
+SCHEMA = 1
+
+
+def to_json(circuit: Circuit, indent: int | None = None) -> str:
+    """Return the circuit as JSON text.
+
+    Examples:
+        >>> from xspn import Bernoulli
+        >>> from_json(to_json(Circuit(Bernoulli(0, p=0.1), names=["rain"]))).root
+        Bernoulli(0, p=0.1)
+    """
+    content: dict[str, Any] = {
+        "names": None if circuit.names is None else list(circuit.names),
+        "domains": [None if domain is None else domain.to_params() for domain in circuit.domains],
+        "nodes": [_node(kind, payload, children) for kind, payload, children in circuit.graph.records()],
+    }
+    head = {"format": FORMAT, "schema": SCHEMA, "digest": _digest(content)}
+    return json.dumps({**head, **content}, indent=indent, allow_nan=False, ensure_ascii=False)
+
+
+def _node(kind: str, payload: Any, children: tuple[int, ...]) -> dict[str, Any]:
+    if kind == "sum":
+        return {"type": "sum", "weights": payload.tolist(), "children": list(children)}
+    if kind == "product":
+        return {"type": "product", "children": list(children)}
+    params = {key: _plain(value) for key, value in payload.to_params().items()}
+    return {"type": payload.family, "variables": list(payload.variables), **params}
+
+
+def _plain(value: Any) -> Any:
+    """Replace −inf by text, in lists of any depth."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return "-inf" if isinstance(value, float) and value == -inf else value
+
+
+def _numbers(value: Any) -> Any:
+    """Undo `_plain`."""
+    if isinstance(value, list):
+        return [_numbers(item) for item in value]
+    return -inf if value == "-inf" else value
+
+
+def _digest(content: dict[str, Any]) -> str:
+    """Return the SHA-256 of the content in its one canonical spelling."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def from_json(text: str, source: str = "JSON text") -> Circuit:
+    """Return the circuit of a JSON text, or say where the text is damaged."""
+    data = _parse(text, source)
+    circuit = _build(data, source)
+    stored = data["domains"]
+    found = [None if domain is None else domain.to_params() for domain in circuit.domains]
+    if stored != found:
+        raise FormatError(f"{source}: the domains do not fit the leaves; the file was altered")
+    return circuit
+
+
+def _parse(text: str, source: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        where = (
+            f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "deep inside"
+        )
+        raise FormatError(f"{source}: not a complete JSON text ({where}); the file is truncated or damaged") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise FormatError(f'{source}: not a circuit file (no "format": "{FORMAT}")')
+    schema = data.get("schema")
+    if not isinstance(schema, int) or schema < 1:
+        raise FormatError(f"{source}: unreadable schema version {schema!r}")
+    if schema > SCHEMA:
+        raise FormatError(f"{source}: written in schema {schema}, this version reads up to {SCHEMA}; upgrade xspn")
+    missing = [key for key in ("digest", "names", "domains", "nodes") if key not in data]
+    if missing:
+        raise FormatError(f"{source}: {missing[0]!r} is missing; the file was altered")
+    content = {key: data[key] for key in ("names", "domains", "nodes")}
+    if _digest(content) != data["digest"]:
+        raise FormatError(f"{source}: the content does not match its digest; the file was altered")
+    return data
+
+
+def _build(data: dict[str, Any], source: str) -> Circuit:
+    records: list[Any] = []
+    for index, node in enumerate(data["nodes"]):
+        try:
+            records.append(_record(node, index))
+        except (XSPNError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FormatError(f"{source}: node {index} is unusable ({error})") from error
+    if not records:
+        raise FormatError(f"{source}: there are no nodes")
+    try:
+        return Circuit(from_records(records), data["names"], len(data["domains"]))
+    except (XSPNError, TypeError) as error:
+        raise FormatError(f"{source}: the nodes do not form a circuit ({error})") from error
+
+
+def _record(node: dict[str, Any], index: int) -> tuple[str, Any, tuple[int, ...]]:
+    kind = node["type"]
+    if kind in ("sum", "product"):
+        children = tuple(node["children"])
+        if not all(isinstance(child, int) and 0 <= child < index for child in children):
+            raise FormatError(f"children {list(children)[:5]} are not all earlier nodes")
+        return kind, node.get("weights"), children
+    params = {key: _numbers(value) for key, value in node.items() if key not in ("type", "variables")}
+    leaf: Leaf = leaf_from_params(kind, tuple(node["variables"]), params)
+    return "leaf", leaf, ()

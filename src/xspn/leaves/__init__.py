@@ -1,0 +1,21 @@
+"""Leaves: the tractable distributions at the bottom of a circuit. One file each, one contract for all."""
+
+from xspn.leaves.base import Leaf, leaf_from_params, leaves
+from xspn.leaves.bernoulli import Bernoulli
+from xspn.leaves.categorical import Categorical
+from xspn.leaves.chow_liu import ChowLiu
+from xspn.leaves.exchangeable import Exchangeable
+from xspn.leaves.gaussian import Gaussian
+from xspn.leaves.smoothing import Smoothing
+
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "ChowLiu",
+    "Exchangeable",
+    "Gaussian",
+    "Leaf",
+    "Smoothing",
+    "leaf_from_params",
+    "leaves",
+]

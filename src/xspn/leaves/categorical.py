@@ -1,0 +1,106 @@
+"""One variable with finitely many values."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray, frozen
+from xspn._core.checks import probability_vector
+from xspn._core.logspace import safe_log
+from xspn.circuit.domain import Domain
+from xspn.leaves.base import register
+from xspn.leaves.smoothing import Smoothing
+from xspn.leaves.univariate import Univariate
+
+
+@register
+class Categorical(Univariate):
+    """P(X = v) = probabilities[v] for v = 0..k−1.
+
+    Examples:
+        >>> leaf = Categorical(2, [0.2, 0.3, 0.5])
+        >>> np.exp(leaf.log_prob(np.array([[2.0], [np.nan]]))).round(12).tolist()
+        [0.5, 1.0]
+    """
+
+    __slots__ = ("log_p", "probabilities")
+    family = "categorical"
+    probabilities: FloatArray
+    log_p: FloatArray
+
+    def __init__(self, variable: int, probabilities: Sequence[float] | FloatArray) -> None:
+        self._set_variables(variable)
+        self.probabilities = frozen(probability_vector(probabilities, "Categorical probabilities"))
+        self.log_p = safe_log(self.probabilities)
+        self._seal()
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """One domain of k values."""
+        return (Domain(len(self.probabilities)),)
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: k − 1."""
+        return len(self.probabilities) - 1
+
+    def log_prob(self, x: FloatArray) -> FloatArray:
+        """Return the value's log-probability, or 0 where it is missing."""
+        missing = np.isnan(x[:, 0])
+        return np.where(missing, 0.0, self.log_p[np.where(missing, 0, x[:, 0]).astype(np.int64)])
+
+    def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Fill with the likeliest value, the first of equals."""
+        filled = np.where(np.isnan(x), float(np.argmax(self.log_p)), x)
+        return filled, self.log_prob(filled)
+
+    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Fill by the probabilities."""
+        ends = np.cumsum(self.probabilities)
+        drawn = np.searchsorted(ends, rng.random(len(x)) * ends[-1], side="right")
+        return np.where(np.isnan(x), drawn[:, None].astype(np.float64), x)
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return the moments of the codes."""
+        codes = np.arange(len(self.probabilities))
+        return np.array([codes @ self.probabilities]), np.array([[codes**2 @ self.probabilities]])
+
+    def count_distribution(self) -> FloatArray:
+        """Return (1 − p, p) if there are two values."""
+        if len(self.probabilities) != 2:
+            return super().count_distribution()
+        return self.probabilities.copy()
+
+    def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the weight of each value."""
+        seen = ~np.isnan(x[:, 0])
+        k = len(self.probabilities)
+        return np.bincount(x[seen, 0].astype(np.int64), weights=weights[seen], minlength=k)
+
+    def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
+        """Return (n_v + α) / (n + kα)."""
+        counts = statistics + Smoothing.of(smoothing).mass
+        if counts.sum() == 0:
+            return self
+        return type(self)(self._variables[0], counts / counts.sum())
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the probabilities."""
+        return {"probabilities": self.probabilities.tolist()}
+
+    @classmethod
+    def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
+        """Build the leaf."""
+        return cls(*variables, probabilities=params["probabilities"])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:
+        """Return a random distribution over two to four values, sometimes with an impossible one."""
+        weights = rng.random(int(rng.integers(2, 5)))
+        weights[0] *= rng.integers(0, 2)
+        return cls(first_variable, weights / weights.sum())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{p:.4g}" for p in self.probabilities[:6])
+        return f"Categorical({self._variables[0]}, [{shown}{', …' if len(self.probabilities) > 6 else ''}])"

@@ -1,0 +1,279 @@
+"""A Chow-Liu tree over binary variables."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray, frozen
+from xspn._core.errors import EvidenceError, ParameterError
+from xspn._core.logspace import logsumexp_quiet, safe_log
+from xspn.circuit.domain import Domain
+from xspn.circuit.nodes import Node
+from xspn.circuit.scope import Scope
+from xspn.leaves.base import Leaf, register
+from xspn.leaves.chow_liu_marginal import marginal_circuit
+from xspn.leaves.chow_liu_tree import parents_first, spanning_tree
+from xspn.leaves.smoothing import Smoothing
+
+
+@register
+class ChowLiu(Leaf):
+    """A directed tree (or forest): each variable depends on at most one parent.
+
+    Args:
+        variables: The variables of the leaf.
+        parents: The position (not the variable) of each one's parent; −1 for a root.
+        p: P(X_i = 1 | parent = u) at p[i][u]; for a root both entries are its own probability.
+
+    Examples:
+        >>> tree = ChowLiu([0, 1], parents=[-1, 0], p=[[0.5, 0.5], [0.1, 0.8]])
+        >>> np.exp(tree.log_prob(np.array([[1.0, 1.0], [np.nan, 1.0]]))).round(12).tolist()
+        [0.4, 0.45]
+    """
+
+    __slots__ = ("_log_p", "_order", "p", "parents")
+    family = "chow_liu"
+    parents: tuple[int, ...]
+    p: FloatArray
+    _log_p: FloatArray  # (n, parent's value, own value)
+    _order: list[int]  # parents before children
+
+    def __init__(
+        self, variables: Iterable[int], parents: Sequence[int], p: Sequence[Sequence[float]] | FloatArray
+    ) -> None:
+        self._set_variables(variables)
+        n = len(self._variables)
+        self.parents = tuple(int(parent) for parent in parents)
+        if len(self.parents) != n or not all(-1 <= parent < n for parent in self.parents):
+            raise ParameterError(f"ChowLiu: expected {n} parents, each a position or −1, found {list(parents)!r}")
+        self._order = parents_first(self.parents)
+        if len(self._order) != n:
+            raise ParameterError(f"ChowLiu: the parents {list(parents)!r} form a cycle")
+        table = np.asarray(p, dtype=np.float64)
+        if table.shape != (n, 2) or not ((table >= 0) & (table <= 1)).all():
+            raise ParameterError(f"ChowLiu: expected probabilities of shape ({n}, 2), found {table!r}")
+        for i, parent in enumerate(self.parents):
+            if parent < 0 and table[i, 0] != table[i, 1]:
+                raise ParameterError(f"ChowLiu: root {i} has no parent, but two probabilities: {table[i].tolist()}")
+        self.p = frozen(table)
+        self._log_p = safe_log(np.stack([1 - table, table], axis=2))
+        self._seal()
+
+    @classmethod
+    def from_pair_counts(
+        cls, variables: Iterable[int], pairs: FloatArray, total: float, smoothing: float | Smoothing = 0.0
+    ) -> Self:
+        """Learn the tree of largest mutual information from G = XᵀX (weighted) and the number of rows.
+
+        Each cell of a pair's table gets half of the smoothing mass, so that a single variable gets the mass for each of
+        its values, as a Bernoulli leaf does.
+
+        Examples:
+            >>> X = np.array([[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0.0]])
+            >>> ChowLiu.from_pair_counts([0, 1, 2], X.T @ X, len(X), smoothing=0.1).parents
+            (-1, 0, 0)
+        """
+        own = tuple(variables)
+        mass = Smoothing.of(smoothing).mass
+        if total + mass == 0:
+            raise ParameterError("ChowLiu: no rows and no smoothing; nothing to learn from")
+        parents = spanning_tree(np.asarray(pairs, dtype=np.float64), float(total), mass)
+        counts = np.zeros((len(own), 2, 2))
+        ones = np.diag(pairs)
+        for i, parent in enumerate(parents):
+            if parent < 0:
+                counts[i, 0] = total - ones[i], ones[i]
+            else:
+                both = pairs[i, parent]
+                counts[i] = [
+                    [total - ones[i] - ones[parent] + both, ones[i] - both],
+                    [ones[parent] - both, both],
+                ]
+        start = cls(own, parents, np.full((len(own), 2), 0.5))
+        return start.from_statistics(counts.ravel(), smoothing)
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """One binary domain for each variable."""
+        return (Domain.binary(),) * len(self._variables)
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: one per root, two per child."""
+        return sum(1 if parent < 0 else 2 for parent in self.parents)
+
+    # -- messages ----------------------------------------------------------------------------------------------------
+
+    def _upward(self, x: FloatArray, best: bool = False) -> FloatArray:
+        """Return log P(evidence at and below i | X_i = v): (n, rows, 2); the best completion instead of the sum."""
+        below = np.zeros((len(self._variables), len(x), 2))
+        for value in (0, 1):
+            below[:, :, value] = np.where(1 - value == x.T, -np.inf, 0.0)
+        for i in reversed(self._order):
+            if self.parents[i] >= 0:
+                below[self.parents[i]] += self._message(i, below[i], best)
+        return below
+
+    def _message(self, i: int, below: FloatArray, best: bool) -> FloatArray:
+        """Return what node i tells its parent, for each value of the parent: (rows, 2)."""
+        joint = below[:, None, :] + self._log_p[i][None, :, :]  # (rows, parent's value, own value)
+        return np.asarray(joint.max(axis=2)) if best else np.logaddexp(joint[:, :, 0], joint[:, :, 1])
+
+    def _root_value(self, below: FloatArray, best: bool) -> FloatArray:
+        roots = [i for i, parent in enumerate(self.parents) if parent < 0]
+        return np.asarray(sum(self._message(i, below[i], best)[:, 0] for i in roots))
+
+    def log_prob(self, x: FloatArray) -> FloatArray:
+        """Return the log-probability by one pass up the tree."""
+        return self._root_value(self._upward(x), best=False)
+
+    def _choose(self, x: FloatArray, below: FloatArray, draws: FloatArray | None) -> FloatArray:
+        """Pass down the tree, choosing each value given its parent's: the best, or by chance."""
+        filled = x.copy()
+        rows = np.arange(len(x))
+        for i in self._order:
+            above = filled[:, self.parents[i]].astype(np.int64) if self.parents[i] >= 0 else np.zeros(len(x), np.int64)
+            score = below[i] + self._log_p[i][above]
+            if draws is None:
+                value = np.argmax(score, axis=1)
+            else:
+                total = np.logaddexp(score[:, 0], score[:, 1])
+                value = (draws[:, i] < np.exp(score[rows, 1] - total)).astype(np.int64)
+            filled[:, i] = np.where(np.isnan(x[:, i]), value, x[:, i])
+        return filled
+
+    def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the most probable completion: max-product on the tree, which is exact."""
+        below = self._upward(x, best=True)
+        return self._choose(x, below, None), self._root_value(below, best=True)
+
+    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw each value given its parent's and the evidence below it."""
+        below = self._upward(x)
+        if np.isneginf(self._root_value(below, best=False)).any():
+            raise EvidenceError(f"ChowLiu over {self.scope}: the evidence has probability zero")
+        return self._choose(x, below, rng.random(x.shape))
+
+    def _posteriors(self, x: FloatArray) -> FloatArray:
+        """Return P(parent's value, own value | evidence) of each node: (n, rows, 2, 2); a root's parent counts as 0."""
+        below = self._upward(x)
+        pairs = np.zeros((len(self._variables), len(x), 2, 2))
+        single = np.zeros((len(self._variables), len(x), 2))
+        for i in self._order:
+            joint = below[i][:, None, :] + self._log_p[i][None, :, :]
+            total = logsumexp_quiet(joint, axis=2)[:, :, None]
+            conditional = np.exp(joint - np.where(np.isneginf(total), 0.0, total))  # given the parent and the evidence
+            if self.parents[i] < 0:
+                pairs[i, :, 0] = conditional[:, 0]
+            else:
+                pairs[i] = single[self.parents[i]][:, :, None] * conditional
+            single[i] = pairs[i].sum(axis=1)
+        return pairs
+
+    def marginals(self, x: FloatArray) -> FloatArray:
+        """Return P(X_i = v | e) by one pass up and one down."""
+        table = self._posteriors(x).sum(axis=2).transpose(1, 0, 2)
+        table[np.isneginf(self.log_prob(x))] = 0.0
+        return table
+
+    # -- closure -----------------------------------------------------------------------------------------------------
+
+    def condition(self, x: FloatArray) -> tuple[Node | None, float]:
+        """Return the forest of the missing variables given the others."""
+        below = self._upward(x[None, :])
+        log_evidence = float(self._root_value(below, best=False)[0])
+        rest = [i for i in range(len(x)) if np.isnan(x[i])]
+        if not rest or np.isneginf(log_evidence):
+            return None, log_evidence
+        place = {old: new for new, old in enumerate(rest)}
+        parents, p = [], []
+        for i in rest:
+            joint = below[i][0][None, :] + self._log_p[i]  # (parent's value, own value)
+            total = logsumexp_quiet(joint, axis=1)
+            chance = np.exp(joint[:, 1] - np.where(np.isneginf(total), 0.0, total))
+            parent = self.parents[i]
+            if parent not in place:
+                chance = np.repeat(chance[int(x[parent]) if parent >= 0 else 0], 2)
+            parents.append(place.get(parent, -1))
+            p.append(chance)
+        return ChowLiu([self._variables[i] for i in rest], parents, np.array(p)), log_evidence
+
+    def marginalize(self, keep: Scope) -> Node | None:
+        """Return the distribution of the kept variables.
+
+        A subtree of kept variables stays a tree. A dropped variable above kept ones becomes a sum over its two values,
+        and so do its ancestors, so that the result has at most four nodes per variable of the tree.
+        """
+        if not self.scope & keep:
+            return None
+        if self.scope & keep == self.scope:
+            return self
+        return marginal_circuit(self, keep)
+
+    # -- moments and parameters --------------------------------------------------------------------------------------
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return E[x] and E[x xᵀ]: E[x_i x_j] = P(X_j = 1) · P(X_i = 1 | X_j = 1), one pass for each j."""
+        n = len(self._variables)
+        mean = self.marginals(np.full((1, n), np.nan))[0, :, 1]
+        given = np.full((n, n), np.nan)
+        np.fill_diagonal(given, 1.0)
+        second = self.marginals(given)[:, :, 1] * mean[:, None]
+        return mean, (second + second.T) / 2
+
+    def count_distribution(self) -> FloatArray:
+        """Return P(number of ones = k), by polynomials passed up the tree."""
+        n = len(self._variables)
+        own: list[list[FloatArray]] = [[np.array([1.0]), np.array([0.0, 1.0])] for _ in range(n)]
+        result = np.array([1.0])
+        for i in reversed(self._order):
+            zero, one = own[i]
+            size = max(len(zero), len(one))
+            pair = np.array([np.pad(zero, (0, size - len(zero))), np.pad(one, (0, size - len(one)))])
+            message = np.array([[1 - q, q] for q in self.p[i]]) @ pair  # (parent's value, count)
+            parent = self.parents[i]
+            if parent < 0:
+                result = np.convolve(result, message[0])
+            else:
+                own[parent] = [np.convolve(own[parent][u], message[u]) for u in (0, 1)]
+        return np.pad(result, (0, n + 1 - len(result)))
+
+    def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the expected weight of each (parent's value, own value), flattened."""
+        some = ~np.isnan(x).all(axis=1) & ~np.isneginf(self.log_prob(x))
+        return np.einsum("r,irab->iab", weights[some], self._posteriors(x[some])).ravel()
+
+    def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
+        """Return the tree of the same shape with smoothed frequencies; nodes without any mass stay as they are."""
+        mass = Smoothing.of(smoothing).mass
+        counts = statistics.reshape(-1, 2, 2).copy()
+        roots = np.array(self.parents) < 0
+        counts[roots] = counts[roots].sum(axis=1, keepdims=True)
+        counts += np.where(roots, mass, mass / 2)[:, None, None]
+        total = counts.sum(axis=2)
+        p = np.where(total > 0, counts[:, :, 1] / np.where(total > 0, total, 1.0), self.p)
+        return type(self)(self._variables, self.parents, p)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the tree and its tables."""
+        return {"parents": list(self.parents), "p": self.p.tolist()}
+
+    @classmethod
+    def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
+        """Build the leaf."""
+        return cls(variables, params["parents"], params["p"])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:
+        """Return a random tree or forest over two to five variables."""
+        n = int(rng.integers(2, 6))
+        parents = [-1] + [int(rng.integers(-1 if rng.random() < 0.2 else 0, i)) for i in range(1, n)]
+        p = rng.random((n, 2))
+        p[rng.random((n, 2)) < 0.1] = 0.0
+        for i, parent in enumerate(parents):
+            p[i, 1] = p[i, 0] if parent < 0 else p[i, 1]
+        return cls(range(first_variable, first_variable + n), parents, p)
+
+    def __repr__(self) -> str:
+        return f"ChowLiu tree over {self.scope}"

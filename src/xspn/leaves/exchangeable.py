@@ -1,0 +1,270 @@
+"""Partially exchangeable variables: one parameter for each value of a tractable statistic."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray, frozen
+from xspn._core.errors import EvidenceError, ParameterError
+from xspn._core.logspace import logsumexp_quiet, safe_log
+from xspn.circuit.domain import Domain
+from xspn.circuit.nodes import Node
+from xspn.circuit.scope import Scope
+from xspn.leaves.base import Leaf, register
+from xspn.leaves.smoothing import Smoothing
+from xspn.statistics import Count, Statistic, statistic_from_params, statistics
+
+
+@register
+class Exchangeable(Leaf):
+    """Every assignment x with T(x) = t has probability w_t.
+
+    Args:
+        variables: The variables of the leaf.
+        log_weights: log w_t for every value t of the statistic: the probability of EACH assignment, not of the class.
+        statistic: T; the number of ones by default.
+
+    Examples:
+        >>> leaf = Exchangeable([0, 1], log_weights=np.log([0.2, 0.25, 0.3]))
+        >>> np.exp(leaf.log_prob(np.array([[1.0, 0.0], [1.0, np.nan]]))).round(12).tolist()
+        [0.25, 0.55]
+        >>> Exchangeable.from_class_probabilities([0, 1], [0.2, 0.5, 0.3])  # P(T = t) instead
+        Exchangeable over {0, 1} by Count()
+    """
+
+    __slots__ = ("log_weights", "statistic")
+    family = "exchangeable"
+    log_weights: FloatArray
+    statistic: Statistic
+
+    def __init__(
+        self,
+        variables: Iterable[int],
+        log_weights: Sequence[float] | FloatArray,
+        statistic: Statistic | None = None,
+    ) -> None:
+        self._set_variables(variables)
+        self.statistic = Count() if statistic is None else statistic
+        n = len(self._variables)
+        weights = np.asarray(log_weights, dtype=np.float64)
+        if weights.shape != (self.statistic.size(n),):
+            raise ParameterError(
+                f"Exchangeable: {n} variables with {self.statistic!r} need {self.statistic.size(n)} log-weights, "
+                f"found shape {weights.shape}"
+            )
+        if np.isnan(weights).any() or (weights > 1e-9).any():
+            at = int(np.argmax(np.isnan(weights) | (weights > 1e-9)))
+            raise ParameterError(f"Exchangeable: expected log-weights of at most 0, found {weights[at]} for t = {at}")
+        mass = float(np.exp(weights + self.statistic.log_class_size(n)).sum())
+        if abs(mass - 1) > 1e-9:
+            raise ParameterError(
+                f"Exchangeable: the weights w_t times the class sizes |S_t| must sum to 1, found {mass:.12g}; w_t is the "
+                "probability of each single assignment (use from_class_probabilities for those of the classes)"
+            )
+        self.log_weights = frozen(weights)
+        self._seal()
+
+    @classmethod
+    def from_class_probabilities(
+        cls,
+        variables: Iterable[int],
+        probabilities: Sequence[float] | FloatArray,
+        statistic: Statistic | None = None,
+    ) -> Self:
+        """Build the leaf from P(T = t), the probabilities of whole classes."""
+        own = tuple(variables)
+        T = Count() if statistic is None else statistic
+        logs = safe_log(np.asarray(probabilities, dtype=np.float64))
+        if logs.shape != (T.size(len(own)),):
+            raise ParameterError(f"Exchangeable: expected {T.size(len(own))} class probabilities, found {logs.shape}")
+        return cls(own, logs - T.log_class_size(len(own)), T)
+
+    @classmethod
+    def uniform(cls, variables: Iterable[int], statistic: Statistic | None = None) -> Self:
+        """Return the leaf under which all assignments are equally likely: a start for fitting."""
+        own = tuple(variables)
+        T = Count() if statistic is None else statistic
+        return cls(own, np.full(T.size(len(own)), -len(own) * np.log(T.cardinality)), T)
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The statistic's cardinality, for each variable."""
+        return (Domain(self.statistic.cardinality),) * len(self._variables)
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: |T| − 1."""
+        return len(self.log_weights) - 1
+
+    @property
+    def class_probabilities(self) -> FloatArray:
+        """P(T = t) for every t."""
+        return np.exp(self.log_weights + self.statistic.log_class_size(len(self._variables)))
+
+    def _joint_with_t(self, x: FloatArray) -> tuple[FloatArray, Any]:
+        """Return log P(e, T = t) for each distinct key among the rows, and which key each row has."""
+        keys, which = self.statistic.distinct_keys(x)
+        n = len(self._variables)
+        rows = [self.statistic.completions_of_key(n, key) + self.log_weights for key in keys]
+        return np.array(rows).reshape(len(keys), len(self.log_weights)), which
+
+    def log_prob(self, x: FloatArray) -> FloatArray:
+        """Return Σ_t w_t |S_{e,t}| in log space: one term for a whole row."""
+        result = np.empty(len(x))
+        partial = np.isnan(x).any(axis=1)
+        result[~partial] = self.log_weights[self.statistic.of(x[~partial])]
+        if partial.any():
+            joint, which = self._joint_with_t(x[partial])
+            result[partial] = logsumexp_quiet(joint, axis=1)[which]
+        return result
+
+    def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Complete within the feasible class of largest weight: polynomial in |T| (Theorem 1)."""
+        feasible = ~np.isneginf(self.statistic.log_completions(x))
+        best = np.argmax(np.where(feasible, self.log_weights, -np.inf), axis=1)
+        best = np.where(feasible[np.arange(len(x)), best], best, np.argmax(feasible, axis=1))
+        return self.statistic.construct(x, best), self.log_weights[best]
+
+    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw t given the evidence, then a uniformly random member of S_{e,t}."""
+        joint, which = self._joint_with_t(x)
+        total = logsumexp_quiet(joint, axis=1)
+        if np.isneginf(total).any():
+            raise EvidenceError(f"Exchangeable over {self.scope}: the evidence has probability zero")
+        ends = np.cumsum(np.exp(joint - total[:, None]), axis=1)
+        draws = rng.random(len(x)) * ends[which, -1]
+        t = (ends[which] <= draws[:, None]).sum(axis=1)
+        return self.statistic.construct(x, t, rng)
+
+    def marginals(self, x: FloatArray) -> FloatArray:
+        """Return P(X_i = v | e); variables that T treats alike share one evaluation."""
+        k = self.statistic.cardinality
+        table = np.zeros((len(x), len(self._variables), k))
+        for group in self.statistic.symmetric_positions(len(self._variables)):
+            missing = np.isnan(x[:, group])
+            rows = np.flatnonzero(missing.any(axis=1))
+            first = group[np.argmax(missing[rows], axis=1)]
+            joint = np.empty((len(rows), k))
+            filled = x[rows]
+            for value in range(k):
+                filled[np.arange(len(rows)), first] = value
+                joint[:, value] = self.log_prob(filled)
+            total = logsumexp_quiet(joint, axis=1)[:, None]
+            shared = np.exp(joint - np.where(np.isneginf(total), 0.0, total))
+            table[np.ix_(rows, group)] = np.where(missing[rows][:, :, None], shared[:, None, :], 0.0)
+        observed = ~np.isnan(x)
+        rows, columns = np.nonzero(observed & ~np.isneginf(self.log_prob(x))[:, None])
+        table[rows, columns, x[rows, columns].astype(np.int64)] = 1.0
+        return table
+
+    def marginalize(self, keep: Scope) -> Node | None:
+        """Return the exchangeable leaf of the kept variables: a representative of each class has the class's weight."""
+        kept = np.array([i for i, v in enumerate(self._variables) if v in keep], dtype=np.int64)
+        if len(kept) == len(self._variables):
+            return self
+        if not len(kept):
+            return None
+        T = self.statistic.restrict(kept)
+        rows = np.full((T.size(len(kept)), len(self._variables)), np.nan)
+        rows[:, kept] = self._representatives(T, len(kept))
+        return Exchangeable([self._variables[i] for i in kept], self.log_prob(rows), T)
+
+    def condition(self, x: FloatArray) -> tuple[Node | None, float]:
+        """Return the exchangeable leaf of the missing variables: w_t for the completed representatives, rescaled."""
+        log_evidence = float(self.log_prob(x[None, :])[0])
+        rest = np.flatnonzero(np.isnan(x))
+        if not len(rest) or np.isneginf(log_evidence):
+            return None, log_evidence
+        T = self.statistic.restrict(rest)
+        rows = np.tile(x, (T.size(len(rest)), 1))
+        rows[:, rest] = self._representatives(T, len(rest))
+        weights = self.log_prob(rows) - log_evidence
+        return Exchangeable([self._variables[i] for i in rest], weights, T), log_evidence
+
+    @staticmethod
+    def _representatives(T: Statistic, n: int) -> FloatArray:
+        """Return one member of each class."""
+        size = T.size(n)
+        return T.construct(np.full((size, n), np.nan), np.arange(size))
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return E[x] and E[x xᵀ], each computed once for variables that T treats alike."""
+        n, k = len(self._variables), self.statistic.cardinality
+        table = self.marginals(np.full((1, n), np.nan))[0]
+        codes = np.arange(k, dtype=np.float64)
+        mean, second = table @ codes, np.diag(table @ codes**2)
+        groups = self.statistic.symmetric_positions(n)
+        u, v = (grid.ravel() for grid in np.meshgrid(codes, codes))
+        for a, first in enumerate(groups):
+            for b, other in enumerate(groups[: a + 1]):
+                if a == b and len(first) == 1:
+                    continue
+                i, j = (first[0], first[1]) if a == b else (first[0], other[0])
+                rows = np.full((k * k, n), np.nan)
+                rows[:, i], rows[:, j] = u, v
+                expected = float(np.exp(self.log_prob(rows)) @ (u * v))
+                off_diagonal = ~np.eye(n, dtype=bool)[np.ix_(first, other)]
+                second[np.ix_(first, other)] = np.where(off_diagonal, expected, second[np.ix_(first, other)])
+                second[np.ix_(other, first)] = second[np.ix_(first, other)].T
+        return mean, second
+
+    def count_distribution(self) -> FloatArray:
+        """Return P(T = t), collected by the number of ones."""
+        if self.statistic.cardinality != 2:
+            return super().count_distribution()
+        n = len(self._variables)
+        return np.bincount(self.statistic.ones(n), weights=self.class_probabilities, minlength=n + 1)
+
+    def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the expected weight of each class."""
+        size = len(self.log_weights)
+        missing = np.isnan(x)
+        whole = ~missing.any(axis=1)
+        counts = np.bincount(self.statistic.of(x[whole]), weights=weights[whole], minlength=size)
+        partial = ~whole & ~missing.all(axis=1)
+        if partial.any():
+            joint, which = self._joint_with_t(x[partial])
+            total = logsumexp_quiet(joint, axis=1)[:, None]
+            posterior = np.exp(joint - np.where(np.isneginf(total), 0.0, total))
+            counts = counts + np.bincount(which, weights=weights[partial], minlength=len(joint)) @ posterior
+        return counts
+
+    def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
+        """Return w_t = (c_t + pseudo-mass of class t) / (N + mass) / |S_t|."""
+        own = Smoothing.of(smoothing)
+        total = statistics.sum() + own.mass
+        if total == 0:
+            return self
+        n = len(self._variables)
+        sizes = self.statistic.log_class_size(n)
+        log_mass = safe_log(np.float64(own.mass))
+        if own.spread == "assignments":
+            pseudo = np.broadcast_to(log_mass - n * np.log(self.statistic.cardinality), sizes.shape)
+        else:
+            pseudo = log_mass - np.log(len(sizes)) - sizes
+        weights = np.logaddexp(safe_log(statistics) - sizes, pseudo) - np.log(total)
+        return type(self)(self._variables, weights, self.statistic)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the statistic and the log-weights."""
+        return {
+            "statistic": {"name": self.statistic.name, **self.statistic.to_params()},
+            "log_weights": self.log_weights.tolist(),
+        }
+
+    @classmethod
+    def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
+        """Build the leaf."""
+        return cls(variables, params["log_weights"], statistic_from_params(params["statistic"]))
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:
+        """Return a leaf with any registered statistic and random weights, some of them zero."""
+        T, n = statistics[str(rng.choice(list(statistics)))].example(rng)
+        chances = rng.dirichlet(np.ones(T.size(n))) * (rng.random(T.size(n)) < 0.8)
+        chances[int(rng.integers(T.size(n)))] += 0.1
+        return cls.from_class_probabilities(range(first_variable, first_variable + n), chances / chances.sum(), T)
+
+    def __repr__(self) -> str:
+        return f"Exchangeable over {self.scope} by {self.statistic!r}"

@@ -1,0 +1,104 @@
+"""One real variable, normally distributed."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray
+from xspn._core.errors import ParameterError
+from xspn.circuit.domain import Domain
+from xspn.leaves.base import register
+from xspn.leaves.smoothing import Smoothing
+from xspn.leaves.univariate import Univariate
+
+LOG_2PI = float(np.log(2 * np.pi))
+
+
+@register
+class Gaussian(Univariate):
+    """A normal distribution with a mean and a standard deviation.
+
+    Examples:
+        >>> Gaussian(0, mean=0, std=1).log_prob(np.array([[0.0], [np.nan]])).round(6).tolist()
+        [-0.918939, 0.0]
+    """
+
+    __slots__ = ("mean", "std")
+    family = "gaussian"
+    mean: float
+    std: float
+
+    def __init__(self, variable: int, mean: float, std: float) -> None:
+        self._set_variables(variable)
+        if not np.isfinite(mean):
+            raise ParameterError(f"Gaussian: expected a finite mean, found {mean!r}")
+        if not (np.isfinite(std) and std > 0):
+            raise ParameterError(f"Gaussian: expected a standard deviation above 0, found {std!r}")
+        self.mean, self.std = float(mean), float(std)
+        self._seal()
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """One real domain."""
+        return (Domain.real(),)
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: mean and deviation."""
+        return 2
+
+    def log_prob(self, x: FloatArray) -> FloatArray:
+        """Return the log-density, or 0 where the value is missing."""
+        z = (x[:, 0] - self.mean) / self.std
+        return np.where(np.isnan(z), 0.0, -0.5 * (z * z + LOG_2PI) - np.log(self.std))
+
+    def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Fill with the mean."""
+        filled = np.where(np.isnan(x), self.mean, x)
+        return filled, self.log_prob(filled)
+
+    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Fill with normal draws."""
+        return np.where(np.isnan(x), rng.normal(self.mean, self.std, size=x.shape), x)
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and the mean square."""
+        return np.array([self.mean]), np.array([[self.mean**2 + self.std**2]])
+
+    def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the weight, and the first two moments about this leaf's own mean (which keeps their digits)."""
+        seen = ~np.isnan(x[:, 0])
+        away, w = x[seen, 0] - self.mean, weights[seen]
+        return np.array([w.sum(), w @ away, w @ away**2])
+
+    def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
+        """Return the weighted mean and deviation; the smoothing mass counts as squared distance 1 from the mean."""
+        mass = Smoothing.of(smoothing).mass
+        weight, first, second = statistics
+        if weight == 0:
+            return self
+        shift = first / weight
+        variance = (max(second - weight * shift**2, 0.0) + mass) / (weight + mass)
+        if variance <= 0:
+            raise ParameterError(
+                f"Gaussian: all values of variable {self._variables[0]} are the same, so the standard deviation is 0; "
+                "use a smoothing above 0"
+            )
+        return type(self)(self._variables[0], mean=self.mean + shift, std=float(np.sqrt(variance)))
+
+    def to_params(self) -> dict[str, Any]:
+        """Return mean and deviation."""
+        return {"mean": self.mean, "std": self.std}
+
+    @classmethod
+    def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
+        """Build the leaf."""
+        return cls(*variables, mean=params["mean"], std=params["std"])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:
+        """Return a random normal distribution."""
+        return cls(first_variable, mean=rng.normal(), std=0.2 + rng.random())
+
+    def __repr__(self) -> str:
+        return f"Gaussian({self._variables[0]}, mean={self.mean:.6g}, std={self.std:.6g})"

@@ -1,0 +1,32 @@
+"""What the leaves over one variable have in common."""
+
+from typing import Any
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray
+from xspn._core.errors import StructureError
+from xspn.circuit.nodes import Node
+from xspn.circuit.scope import Scope
+from xspn.leaves.base import Leaf
+
+
+class Univariate(Leaf):
+    """A leaf over one variable: marginalising or conditioning leaves it whole or removes it."""
+
+    __slots__ = ()
+
+    def _set_variables(self, variables: Any) -> None:
+        super()._set_variables(variables)
+        if len(self._variables) != 1:
+            raise StructureError(f"{type(self).__name__}: expected one variable, found {len(self._variables)}")
+
+    def marginalize(self, keep: Scope) -> Node | None:
+        """Return the leaf itself if its variable is kept."""
+        return self if self.scope & keep else None
+
+    def condition(self, x: FloatArray) -> tuple[Node | None, float]:
+        """Return the leaf itself if its variable is missing, otherwise the value's log-probability."""
+        if np.isnan(x[0]):
+            return self, 0.0
+        return None, float(self.log_prob(x[None, :])[0])

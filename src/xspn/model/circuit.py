@@ -1,0 +1,257 @@
+"""`Circuit`: a graph of nodes with names, and every exact query as a method."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.checks import Names, column_index, row_of, table
+from xspn._core.errors import DataError, ParameterError, QueryError, StructureError
+from xspn._core.random import RandomState, generator
+from xspn.circuit import properties, transform
+from xspn.circuit.domain import Domain
+from xspn.circuit.graph import Graph, from_records
+from xspn.circuit.nodes import Node
+from xspn.circuit.scope import Scope
+from xspn.circuit.summary import Summary, summarize
+from xspn.engine import Program, compile_graph
+from xspn.inference import conditional, likelihood, marginal, moments, mpe, sampling
+from xspn.inference.moments import Moments
+from xspn.inference.mpe import Completion
+from xspn.inference.oracle import Oracle
+
+Variable = int | str
+
+
+class Circuit:
+    """A probabilistic circuit: a distribution over the columns of a table.
+
+    Tables are arrays or DataFrames with `n_variables` columns; NaN is missing and always summed out exactly. A circuit
+    that has been marginalised or conditioned keeps its columns: those outside its scope are ignored in questions and
+    NaN in answers.
+
+    Args:
+        root: The root node.
+        names: The names of the columns, if they have any.
+        n_variables: The number of columns, if there are more than the largest variable tells.
+
+    Examples:
+        >>> from xspn import Bernoulli, Exchangeable, Product
+        >>> leaf = Exchangeable([0, 1], log_weights=np.log([0.2, 0.25, 0.3]))
+        >>> c = Circuit(Product([leaf, Bernoulli(2, p=0.4)]), names=["ann", "bob", "rain"])
+        >>> np.exp(c.log_likelihood([[1, np.nan, 0]])).round(6).tolist()
+        [0.33]
+        >>> c.marginals({"ann": 1}).round(6).tolist()
+        [[1.0, 0.545455, 0.4]]
+        >>> c.count_distribution(["ann", "bob"]).round(6).tolist()
+        [0.2, 0.5, 0.3]
+    """
+
+    def __init__(self, root: Node, names: Sequence[str] | None = None, n_variables: int | None = None) -> None:
+        if names is not None:
+            names = tuple(str(name) for name in names)
+            n_variables = len(names) if n_variables is None else n_variables
+            if len(names) != n_variables:
+                raise StructureError(f"circuit: {n_variables} columns need as many names, found {len(names)}")
+            if len(set(names)) != len(names):
+                double = next(name for name in names if names.count(name) > 1)
+                raise StructureError(f"circuit: the name {double!r} occurs twice")
+        self._graph = Graph(root, n_variables)
+        self._names: Names | None = names
+
+    # -- structure ---------------------------------------------------------------------------------------------------
+
+    @property
+    def root(self) -> Node:
+        """The root node."""
+        return self._graph.root
+
+    @property
+    def graph(self) -> Graph:
+        """The nodes in order, children before parents."""
+        return self._graph
+
+    @property
+    def names(self) -> Names | None:
+        """The names of the columns, or None."""
+        return self._names
+
+    @property
+    def n_variables(self) -> int:
+        """The number of columns of a table for this circuit."""
+        return self._graph.n_variables
+
+    @property
+    def scope(self) -> Scope:
+        """The variables that the circuit is a distribution over."""
+        return self.root.scope
+
+    @property
+    def domains(self) -> tuple[Domain | None, ...]:
+        """What each column may hold; None for a column outside the scope."""
+        return self._graph.domains
+
+    @cached_property
+    def program(self) -> Program:
+        """The compiled circuit, made at the first question."""
+        return compile_graph(self._graph)
+
+    @cached_property
+    def oracle(self) -> Oracle:
+        """The same questions answered by enumerating all worlds: for tests and small circuits."""
+        return Oracle(self._graph)
+
+    def summary(self) -> Summary:
+        """Return the numbers of nodes, edges, parameters and leaves."""
+        return summarize(self._graph)
+
+    def why_not_smooth(self) -> str | None:
+        """Return why the circuit is not smooth (complete), or None."""
+        return properties.why_not_smooth(self._graph)
+
+    def why_not_decomposable(self) -> str | None:
+        """Return why the circuit is not decomposable, or None."""
+        return properties.why_not_decomposable(self._graph)
+
+    def why_not_normalised(self) -> str | None:
+        """Return why the weights are not normalised, or None."""
+        return properties.why_not_normalised(self._graph)
+
+    @cached_property
+    def _selectivity(self) -> str | None:
+        return properties.why_not_selective(self._graph)
+
+    def why_not_selective(self) -> str | None:
+        """Return why the circuit is not known to be selective (deterministic), or None."""
+        return self._selectivity
+
+    def simplify(self) -> "Circuit":
+        """Return the same distribution without trivial nodes, nested sums and products, or repeated parts."""
+        return self._with_root(transform.simplify(self.root))
+
+    def _with_root(self, root: Node) -> "Circuit":
+        return Circuit(root, self._names, self.n_variables)
+
+    # -- probabilities -----------------------------------------------------------------------------------------------
+
+    def log_likelihood(self, X: Any) -> FloatArray:
+        """Return log P of each row's observed part: (rows,); −inf where it is impossible."""
+        return likelihood.log_likelihood(self.program, self._table(X), self._names)
+
+    def conditional_log_likelihood(self, X: Any, given: Any) -> FloatArray:
+        """Return log P(X | given) of each row. `given` has a row for each row of X, or one for all of them.
+
+        Where a row of X contradicts what is given the answer is −inf; evidence of probability zero is an error.
+        """
+        rows = np.asarray(self._table(X), dtype=np.float64)
+        known = np.asarray(self._evidence(given, "given"), dtype=np.float64)
+        if len(known) not in (1, len(rows)):
+            raise DataError(f"given: expected 1 row or {len(rows)}, one for each row of X, found {len(known)}")
+        known = np.broadcast_to(known, rows.shape)
+        return likelihood.conditional_log_likelihood(self.program, rows, known, self._names)
+
+    def marginals(self, evidence: Any = None) -> FloatArray:
+        """Return P(X_i = 1 | evidence row) for every variable: (rows, n); with categories P(X_i = v): (rows, n, k).
+
+        Real variables and columns outside the circuit give NaN. Without evidence there is one row.
+        """
+        rows = self._evidence({} if evidence is None else evidence)
+        answer = marginal.marginals(self.program, rows, self._names)
+        return answer[:, :, 1] if answer.shape[2] == 2 else answer
+
+    def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
+        """Return the most probable completion of each row: `.values`, `.log_prob`, `.exact`.
+
+        The max-product pass is exact for selective circuits, and says so. With `exact=True` a branch-and-bound search
+        makes it exact for others too, or refuses with the reason when the circuit is too large for that.
+        """
+        rows = self._evidence({} if evidence is None else evidence)
+        selective = self.why_not_selective() is None
+        if exact and not selective:
+            return mpe.branch_and_bound(self.program, rows, self._names)
+        return mpe.max_product(self.program, rows, selective, self._names)
+
+    def sample(self, n: int | None = None, *, given: Any = None, random_state: RandomState = None) -> FloatArray:
+        """Return n random rows; with `given`, random completions of its rows (n of each if n is given)."""
+        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
+            raise ParameterError(f"sample: expected a number of rows of at least 0, found {n!r}")
+        rows = self._evidence({} if given is None else given, "given")
+        if n is not None:
+            rows = np.repeat(rows, n, axis=0)
+        return sampling.sample(self.program, rows, generator(random_state), self._names)
+
+    def moments(self) -> Moments:
+        """Return means and covariances of all variables."""
+        return moments.moments(self._graph)
+
+    def count_distribution(self, variables: Iterable[Variable], given: Any = None) -> FloatArray:
+        """Return P(number of ones among the variables = k | given) for k = 0..len(variables), for binary variables."""
+        chosen = [column_index(v, self.n_variables, self._names) for v in variables]
+        if not chosen or len(set(chosen)) != len(chosen):
+            raise QueryError("count_distribution: expected at least one variable, each of them once")
+        row = self._row({} if given is None else given, "given")
+        known = [v for v in chosen if not np.isnan(row[v])]
+        free = [v for v in chosen if np.isnan(row[v])]
+        circuit = self if np.isnan(row).all() else None
+        ones = int(sum(row[v] == 1 for v in known))
+        counts = np.array([1.0])
+        if free:
+            circuit = circuit or self.condition(row)
+            counts = moments.count_distribution(Graph(circuit.marginalize(free).root, self.n_variables))
+        elif circuit is None:
+            likelihood.refuse_impossible(self.log_likelihood(row[None, :]))
+        return np.pad(counts, (ones, len(known) - ones))
+
+    # -- other circuits ----------------------------------------------------------------------------------------------
+
+    def marginalize(self, keep: Iterable[Variable]) -> "Circuit":
+        """Return the circuit over the variables to keep; all others are summed out."""
+        kept = Scope.of({column_index(v, self.n_variables, self._names) for v in keep})
+        return self._with_root(marginal.marginalize(self._graph, kept))
+
+    def condition(self, evidence: Any) -> "Circuit":
+        """Return the circuit of P(the other variables | evidence) for one row or mapping of evidence."""
+        return self._with_root(conditional.condition(self._graph, self._row(evidence, "evidence"))[0])
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    def _table(self, X: Any, what: str = "X") -> AnyArray:
+        return table(X, self.n_variables, self._names, what)
+
+    def _evidence(self, evidence: Any, what: str = "evidence") -> AnyArray:
+        if isinstance(evidence, Mapping):
+            return self._row(evidence, what)[None, :]
+        return self._table(evidence, what)
+
+    def _row(self, evidence: Any, what: str) -> FloatArray:
+        """Return one checked row of evidence; columns outside the scope are dropped."""
+        row = row_of(evidence, self.n_variables, self._names, what)
+        outside = [v for v in np.flatnonzero(~np.isnan(row)) if self.domains[v] is None]
+        if isinstance(evidence, Mapping) and outside:
+            raise DataError(f"{what}: variable {self._name(int(outside[0]))} is not in the circuit's scope")
+        row[outside] = np.nan
+        for v in np.flatnonzero(~np.isnan(row)):
+            domain = self.domains[v]
+            if domain is not None and domain.outside(row[v : v + 1])[0]:
+                raise DataError(
+                    f"{what}: expected {domain.describe()} for variable {self._name(int(v))}, found {row[v]:g}"
+                )
+        return row
+
+    def _name(self, variable: int) -> str:
+        return str(variable) if self._names is None else repr(self._names[variable])
+
+    # -- copies ------------------------------------------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A flat list of records: pickling the nodes themselves would recurse as deep as the circuit.
+        return _restore, (list(self._graph.records()), self._names, self.n_variables)
+
+    def __repr__(self) -> str:
+        return f"Circuit({self.summary()})"
+
+
+def _restore(records: list[Any], names: Names | None, n_variables: int) -> Circuit:
+    return Circuit(from_records(records), names, n_variables)
