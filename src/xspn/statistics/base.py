@@ -22,6 +22,7 @@ from xspn._core.registry import Registry
 
 statistics: "Registry[type[Statistic]]" = Registry("statistic")
 S = TypeVar("S", bound="type[Statistic]")
+LARGEST_TABLE = 20_000_000
 
 
 def register(cls: S) -> S:
@@ -106,7 +107,7 @@ class Statistic(ABC):
         return keys, which.reshape(-1)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.to_params() == other.to_params()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.to_params() == other.to_params()
 
     def __hash__(self) -> int:
         return hash((self.name, str(self.to_params())))
@@ -132,6 +133,15 @@ def checked_cardinality(cardinality: Any) -> int:
     if isinstance(cardinality, bool) or not isinstance(cardinality, int | np.integer) or cardinality < 2:
         raise ParameterError(f"cardinality: expected an integer of at least 2, found {cardinality!r}")
     return int(cardinality)
+
+
+def checked_size(size: int, what: str, advice: str) -> int:
+    """Return the number of classes, or refuse one whose table would fill the memory."""
+    if size > LARGEST_TABLE:
+        raise ParameterError(
+            f"{what}: {size} classes, more than the {LARGEST_TABLE} that are supported; {advice}, or fewer variables"
+        )
+    return size
 
 
 def ranks_of_missing(evidence: FloatArray, rng: np.random.Generator | None) -> IntArray:

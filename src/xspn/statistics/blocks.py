@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from xspn._core.arrays import AnyArray, FloatArray, IntArray
 from xspn._core.errors import ParameterError
-from xspn.statistics.base import Statistic, register, statistic_from_params
+from xspn.statistics.base import Statistic, checked_size, register, statistic_from_params
 from xspn.statistics.count import Count
 
 
@@ -54,7 +55,7 @@ class Blocks(Statistic):
     def size(self, n: int) -> int:
         """Return the product of the blocks' sizes."""
         self._check(n)
-        return int(np.prod(self._sizes(), dtype=np.int64))
+        return checked_size(prod(self._sizes()), f"blocks: {len(self.parts)} blocks", "use fewer blocks")
 
     def values(self, n: int) -> AnyArray:
         """Return one row per value: the place t_b in each block's own order."""

@@ -7,24 +7,21 @@ from typing import Any
 import numpy as np
 
 from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.errors import ParameterError
 from xspn._core.logspace import log_factorials
-from xspn.statistics.base import Statistic, checked_cardinality, ranks_of_missing, register
-
-LARGEST_TABLE = 20_000_000
+from xspn.statistics.base import Statistic, checked_cardinality, checked_size, ranks_of_missing, register
 
 
 @lru_cache(maxsize=256)
 def compositions(n: int, k: int) -> IntArray:
     """Return all ways to write n as k ordered counts, one per row, in lexicographic order."""
-    if k == 1:
-        return np.array([[n]])
-    parts = [
-        np.column_stack([np.full(len(rest), first), rest])
-        for first in range(n + 1)
-        for rest in [compositions(n - first, k - 1)]
-    ]
-    return np.concatenate(parts)
+    table = np.array([[n]]) if k == 1 else np.concatenate([_starting_with(first, n, k) for first in range(n + 1)])
+    table.flags.writeable = False  # it is shared by all who ask
+    return table
+
+
+def _starting_with(first: int, n: int, k: int) -> IntArray:
+    rest = compositions(n - first, k - 1)
+    return np.column_stack([np.full(len(rest), first), rest])
 
 
 @register
@@ -47,12 +44,7 @@ class ValueCounts(Statistic):
     def size(self, n: int) -> int:
         """Return the number of count vectors."""
         size = comb(n + self.cardinality - 1, self.cardinality - 1)
-        if size > LARGEST_TABLE:
-            raise ParameterError(
-                f"value counts of {n} variables with {self.cardinality} values: {size} classes, more than the "
-                f"{LARGEST_TABLE} that are supported; use Total, or fewer variables"
-            )
-        return size
+        return checked_size(size, f"value counts of {n} variables with {self.cardinality} values", "use Total")
 
     def values(self, n: int) -> IntArray:
         """Return the count vectors, one per row."""
