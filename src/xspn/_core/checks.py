@@ -50,7 +50,7 @@ def _numeric(X: Any, names: Names | None, what: str) -> AnyArray:
     else:
         array = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=None if _is_regular(X) else object)
     if array.dtype.kind in "biuf":
-        return array
+        return np.asarray(array)
     if array.dtype.kind == "c":
         raise DataTypeError(f"{what}: complex data is not supported; expected real numbers")
     return _from_objects(np.asarray(array, dtype=object), names, what)

@@ -35,3 +35,15 @@ class FormatError(XSPNError, ValueError):
 
 class RegistryError(XSPNError, ValueError):
     """A name that nothing is registered under, or that is taken already."""
+
+
+class DatasetError(XSPNError, OSError):
+    """A data set that cannot be had: its files are nowhere to be found, out of reach, or damaged."""
+
+
+class DatasetMissingError(DatasetError, FileNotFoundError):
+    """A file that is neither beside the project nor in the cache, and that could not be downloaded."""
+
+
+class ChecksumError(DatasetError):
+    """A file whose content is not what it should be: it is never used."""

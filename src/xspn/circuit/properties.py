@@ -13,7 +13,7 @@ Supports = dict[int, frozenset[int] | None]
 
 
 def why_not_smooth(graph: Graph) -> str | None:
-    """Say which sum mixes children of different scopes. (`Sum` refuses such children to begin with.)"""
+    """Say which sum mixes children of different scopes; `Sum` refuses such children to begin with."""
     for index, node in enumerate(graph.nodes):
         if isinstance(node, Sum) and (reason := why_not_equal(c.scope for c in node.children)):
             return f"sum {index}: {reason}"
@@ -21,7 +21,7 @@ def why_not_smooth(graph: Graph) -> str | None:
 
 
 def why_not_decomposable(graph: Graph) -> str | None:
-    """Say which product's children overlap. (`Product` refuses such children to begin with.)"""
+    """Say which product's children overlap; `Product` refuses such children to begin with."""
     for index, node in enumerate(graph.nodes):
         if isinstance(node, Product) and (reason := why_not_disjoint(c.scope for c in node.children)):
             return f"product {index}: {reason}"
@@ -29,7 +29,7 @@ def why_not_decomposable(graph: Graph) -> str | None:
 
 
 def why_not_normalised(graph: Graph) -> str | None:
-    """Say which sum's weights are not a distribution. (Leaves check their own parameters.)"""
+    """Say which sum's weights are not a distribution; leaves check their own parameters."""
     for index, node in enumerate(graph.nodes):
         if isinstance(node, Sum):
             try:

@@ -28,9 +28,9 @@ def prune(root: Node) -> Node:
         if isinstance(node, Sum):
             live = np.flatnonzero(node.weights > 0)
             if len(live) == 1:
-                return children[live[0]]
+                return children[int(live[0])]
             if len(live) < len(children) or _changed(node, children):
-                return Sum(node.weights[live], [children[k] for k in live])
+                return Sum(node.weights[live], [children[int(k)] for k in live])
             return node
         if isinstance(node, Product):
             if len(children) == 1:

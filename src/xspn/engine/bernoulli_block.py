@@ -39,11 +39,10 @@ class BernoulliBlock(LeafBlock):
         finite = np.where(certain, 0.0, log_p)
         self._log = [matrix(finite[:, 0]), matrix(finite[:, 1])]
         self._log_odds = matrix(finite[:, 1] - finite[:, 0])
-        self._all_zero = finite[:, 0] @ csr_array(
-            (np.ones(len(slots)), (np.arange(len(slots)), slots)), shape=(len(slots), self.n_slots)
-        )
+        self._all_zero = np.bincount(slots, weights=finite[:, 0], minlength=self.n_slots)
         self._log_best = matrix(log_p.max(axis=1, initial=-np.inf))
-        self._p = matrix(np.array([leaf.p for leaf in leaves], dtype=np.float64))
+        self._p = matrix(np.array([leaf.p for leaf in leaves]))
+        self._reach = matrix(np.ones(len(leaves)))  # 1 where a slot has a leaf for a variable
         self._impossible = [impossible(0), impossible(1)]
         self._variables = [variables[slots == slot] for slot in range(self.n_slots)]
         self._probabilities = [np.array([leaf.p for leaf in group]) for group in self._groups]
@@ -68,13 +67,11 @@ class BernoulliBlock(LeafBlock):
         return self._without_impossible(out, rows)
 
     def _without_impossible(self, out: FloatArray, rows: RowBlock) -> FloatArray:
-        for matrix, bits in zip(self._impossible, (rows.zeros, rows.ones) if self._has_certain() else (), strict=False):
-            if matrix.nnz:
-                out[matrix @ bits > 0] = -np.inf
+        if self._impossible[0].nnz:
+            out[self._impossible[0] @ rows.zeros > 0] = -np.inf
+        if self._impossible[1].nnz:
+            out[self._impossible[1] @ rows.ones > 0] = -np.inf
         return out
-
-    def _has_certain(self) -> bool:
-        return any(matrix.nnz for matrix in self._impossible)
 
     def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
         """Fill each product's missing bits."""
@@ -92,10 +89,3 @@ class BernoulliBlock(LeafBlock):
         p_one = np.where(observed, reach * (rows.values == 1), one)
         out[:, :, 1] += p_one
         out[:, :, 0] += reach - p_one
-
-    @property
-    def _reach(self) -> csr_array:
-        """1 where a slot has a leaf for a variable."""
-        pattern = self._p.copy()
-        pattern.data = np.ones_like(pattern.data)
-        return pattern

@@ -30,7 +30,7 @@ class LeafBlock(ABC):
 
     @abstractmethod
     def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
-        """Complete the active rows in `out` (rows, variables): with the best values, or random ones if `rng` is given."""
+        """Complete the active rows in `out` (rows, variables): with the best values, or with random ones by `rng`."""
 
     @abstractmethod
     def add_marginals(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:

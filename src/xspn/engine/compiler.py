@@ -72,20 +72,18 @@ class _Compiler:
     def _place_bernoullis(self) -> None:
         """Fold the Bernoulli children of each product into one slot; others get a slot each."""
         groups: list[list[Bernoulli]] = []
-        alone: set[int] = set()
+        alone: dict[int, Bernoulli] = {}
         for index, node in enumerate(self.graph.nodes):
             leaves = [child for child in node.children if isinstance(child, Bernoulli)]
             if isinstance(node, Product) and leaves:
                 self.folded[index] = len(groups)
                 groups.append(leaves)
             elif isinstance(node, Sum):
-                alone.update(self.graph.id_of(leaf) for leaf in leaves)
+                alone.update((self.graph.id_of(leaf), leaf) for leaf in leaves)
         if isinstance(self.graph.root, Bernoulli):
-            alone.add(len(self.graph) - 1)
-        for index in sorted(alone):
+            alone[len(self.graph) - 1] = self.graph.root
+        for index, leaf in sorted(alone.items()):
             self.slot_of_node[index] = len(groups)
-            leaf = self.graph.nodes[index]
-            assert isinstance(leaf, Bernoulli)
             groups.append([leaf])
         if groups:
             self._append(BernoulliBlock(groups, self.graph.n_variables))
@@ -139,7 +137,7 @@ class _Compiler:
         for arity in sorted(by_arity):
             own = by_arity[arity]
             children = np.array([self._child_slots(i, self.graph.nodes[i]) for i in own], dtype=np.int64).T
-            weights = np.array([self.graph.nodes[i].weights for i in own]).T
+            weights = np.array([node.weights for i in own if isinstance(node := self.graph.nodes[i], Sum)]).T
             step = SumStep(self.n_slots, np.ascontiguousarray(children), safe_log(weights), np.array(own))
             self.slot_of_node[own] = np.arange(step.start, step.stop)
             self.n_slots = step.stop

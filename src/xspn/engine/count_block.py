@@ -58,22 +58,22 @@ class CountBlock(LeafBlock):
         return table
 
     def _ones(self, rows: RowBlock) -> IntArray:
-        return (self._mask @ rows.ones).astype(np.int64)
+        return np.asarray(self._mask @ rows.ones, dtype=np.int64)
 
     def _places(self, rows: RowBlock) -> IntArray:
         """Return where each row's (k, s) stands in the table of each leaf: (slots, rows)."""
         k = (self._mask @ rows.observed).astype(np.int64)
-        return self._table_starts[:, None] + k * (k + 1) // 2 + self._ones(rows)
+        return np.asarray(self._table_starts[:, None] + k * (k + 1) // 2 + self._ones(rows))
 
     def log_prob(self, rows: RowBlock) -> FloatArray:
         """Look up w_s for whole rows, M[k, s] for others."""
         if rows.whole:
-            return self._weights[self._weight_starts[:, None] + self._ones(rows)]
-        return self._sum_table[self._places(rows)]
+            return np.asarray(self._weights[self._weight_starts[:, None] + self._ones(rows)])
+        return np.asarray(self._sum_table[self._places(rows)])
 
     def log_mode(self, rows: RowBlock) -> FloatArray:
         """Look up the largest weight of a completion."""
-        return self._max_table[self._places(rows)]
+        return np.asarray(self._max_table[self._places(rows)])
 
     def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
         """Let each leaf construct its completions."""

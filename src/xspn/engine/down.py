@@ -42,7 +42,7 @@ def choose_best(program: Program, values: FloatArray) -> BoolArray:
 
     def best(step: SumStep) -> IntArray:
         terms = values[step.children] + step.log_weights[:, :, None]
-        return np.argmax(terms, axis=0)
+        return np.asarray(np.argmax(terms, axis=0))
 
     return _walk(program, values, best)
 
@@ -53,7 +53,7 @@ def choose_by_chance(program: Program, values: FloatArray, rng: np.random.Genera
     def draw(step: SumStep) -> IntArray:
         ends = np.cumsum(np.array(_shares(step, values)), axis=0)  # (arity, sums, rows)
         target = rng.random(ends.shape[1:]) * ends[-1]
-        return np.minimum((ends <= target).sum(axis=0), len(ends) - 1)
+        return np.asarray(np.minimum((ends <= target).sum(axis=0), len(ends) - 1))
 
     return _walk(program, values, draw)
 

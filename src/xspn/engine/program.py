@@ -25,7 +25,7 @@ class SumStep:
     @property
     def stop(self) -> int:
         """One beyond the last slot."""
-        return self.start + self.children.shape[1]
+        return int(self.start + self.children.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class ProductStep:
     @property
     def stop(self) -> int:
         """One beyond the last slot."""
-        return self.start + self.children.shape[0]
+        return int(self.start + self.children.shape[0])
 
 
 Step = SumStep | ProductStep

@@ -33,18 +33,39 @@ def upward(program: Program, rows: RowBlock, semiring: Semiring = Semiring.SUM) 
 
 def _combine(step: SumStep, values: FloatArray, semiring: Semiring) -> None:
     """Fill a step of sums: log Σ exp, shifted by the largest term so that nothing underflows."""
-    terms = [values[child] + weight[:, None] for child, weight in zip(step.children, step.log_weights, strict=True)]
+    terms = [values[child] for child in step.children]
+    for term, weight in zip(terms, step.log_weights, strict=True):
+        term += weight[:, None]
     out = values[step.start : step.stop]
-    out[:] = terms[0]
-    for term in terms[1:]:
+    np.maximum(terms[0], terms[-1], out=out)
+    for term in terms[1:-1]:
         np.maximum(out, term, out=out)
     if semiring is Semiring.MAX:
         return
-    shift = np.where(np.isneginf(out), 0.0, out)
-    total = np.zeros_like(out)
+    # Where every term is −inf so is the result; a shift of 0 keeps −inf − (−inf) out of the way.
+    impossible = np.isneginf(out) if out.min(initial=0.0) == -np.inf else None
+    shift = out if impossible is None else np.where(impossible, 0.0, out)
+    total = _two_terms(terms, shift) if len(terms) == 2 else _many_terms(terms, shift)
+    if impossible is not None:
+        total[impossible] = 0.0
+    with np.errstate(divide="ignore"):
+        np.log(total, out=total)
+    np.add(shift, total, out=out)
+
+
+def _two_terms(terms: list[FloatArray], shift: FloatArray) -> FloatArray:
+    """Return Σ exp(term − shift) with one exponential: the larger term is the shift and gives 1."""
+    smaller = np.minimum(terms[0], terms[1], out=terms[1])
+    smaller -= shift
+    np.exp(smaller, out=smaller)
+    smaller += 1.0
+    return smaller
+
+
+def _many_terms(terms: list[FloatArray], shift: FloatArray) -> FloatArray:
+    """Return Σ exp(term − shift)."""
+    total = np.zeros_like(shift)
     for term in terms:
         term -= shift
         total += np.exp(term, out=term)
-    with np.errstate(divide="ignore"):
-        np.log(total, out=out)
-    out += shift
+    return total

@@ -45,7 +45,7 @@ def _posterior(node: Sum, children: Sequence[Part]) -> Part:
         return None, -np.inf
     terms = np.log(node.weights[live]) + logs[live]
     total = float(np.logaddexp.reduce(terms))
-    left = [child for k in live if (child := children[k][0]) is not None]
+    left = [child for k in live if (child := children[int(k)][0]) is not None]
     if not left:
         return None, total
     weights = np.exp(terms - total)

@@ -31,7 +31,7 @@ def marginals(program: Program, evidence: AnyArray, names: Names | None = None) 
     for i, size in enumerate(sizes):
         table[:, i, size:] = np.nan
     # Flows sum to 1 only up to rounding; a distribution sums to 1 exactly.
-    return table / np.nansum(table, axis=2, keepdims=True).clip(min=np.finfo(float).tiny)
+    return np.asarray(table / np.nansum(table, axis=2, keepdims=True).clip(min=np.finfo(float).tiny))
 
 
 def marginalize(graph: Graph, keep: Scope) -> Node:

@@ -97,7 +97,7 @@ def _bounds(program: Program, rows: FloatArray) -> FloatArray:
     """Return an upper bound on the best completion of each row; exact for whole rows."""
     inside = rows.copy()
     inside[:, absent(program)] = 0.0
-    return upward(program, RowBlock(inside), Semiring.BOUND)[program.root]
+    return np.asarray(upward(program, RowBlock(inside), Semiring.BOUND)[program.root])
 
 
 def absent(program: Program) -> AnyArray:

@@ -95,4 +95,4 @@ class Oracle:
         """Return P(number of ones among the variables = k | row)."""
         weights = self.probabilities * (1.0 if row is None else self.agrees(row))
         ones = (self.worlds[:, variables] == 1).sum(axis=1)
-        return np.bincount(ones, weights=weights, minlength=len(variables) + 1) / weights.sum()
+        return np.asarray(np.bincount(ones, weights=weights, minlength=len(variables) + 1) / weights.sum())

@@ -25,11 +25,16 @@ def load(path: str | os.PathLike[str]) -> Circuit:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a file by way of a temporary one beside it."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
         mode = 0o666 & ~_umask()
         os.chmod(temporary, mode)
         os.replace(temporary, path)

@@ -6,15 +6,15 @@ from xspn.model import Circuit
 
 
 def to_dot(circuit: Circuit) -> str:
-    """Return the circuit in the dot language, variables by name where they have one.
+    r"""Return the circuit in the dot language, variables by name where they have one.
 
     Examples:
         >>> from xspn import Bernoulli
         >>> print(to_dot(Circuit(Sum([0.25, 0.75], [Bernoulli(0, p=0.1), Bernoulli(0, p=0.9)]), names=["rain"])))
         digraph circuit {
           node [fontname="sans-serif"];
-          n0 [shape=box, label="Bernoulli\\nrain"];
-          n1 [shape=box, label="Bernoulli\\nrain"];
+          n0 [shape=box, label="Bernoulli\nrain"];
+          n1 [shape=box, label="Bernoulli\nrain"];
           n2 [shape=circle, label="+"];
           n2 -> n0 [label="0.25"];
           n2 -> n1 [label="0.75"];

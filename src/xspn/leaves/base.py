@@ -99,7 +99,7 @@ class Leaf(LeafNode):
                 filled[:, i] = value
                 joint[rows, i, value] = self.log_prob(filled)
         total = logsumexp_quiet(joint, axis=2)[:, :, None]
-        return np.exp(joint - np.where(np.isneginf(total), 0.0, total))
+        return np.asarray(np.exp(joint - np.where(np.isneginf(total), 0.0, total)))
 
     def count_distribution(self) -> FloatArray:
         """Return P(number of ones among the leaf's variables = k) for k = 0..n; binary variables only."""

@@ -90,7 +90,7 @@ class Bernoulli(Univariate):
     @classmethod
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
-        return cls(*variables, p=params["p"])
+        return cls(variables[0], p=params["p"])
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

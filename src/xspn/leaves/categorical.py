@@ -75,8 +75,9 @@ class Categorical(Univariate):
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight of each value."""
         seen = ~np.isnan(x[:, 0])
-        k = len(self.probabilities)
-        return np.bincount(x[seen, 0].astype(np.int64), weights=weights[seen], minlength=k)
+        counts: FloatArray = np.zeros(len(self.probabilities))
+        np.add.at(counts, x[seen, 0].astype(np.int64), weights[seen])
+        return counts
 
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
         """Return (n_v + α) / (n + kα)."""
@@ -92,7 +93,7 @@ class Categorical(Univariate):
     @classmethod
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
-        return cls(*variables, probabilities=params["probabilities"])
+        return cls(variables[0], params["probabilities"])
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

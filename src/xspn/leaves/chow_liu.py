@@ -175,7 +175,7 @@ class ChowLiu(Leaf):
         """Return P(X_i = v | e) by one pass up and one down."""
         table = self._posteriors(x).sum(axis=2).transpose(1, 0, 2)
         table[np.isneginf(self.log_prob(x))] = 0.0
-        return table
+        return np.asarray(table)
 
     # -- closure -----------------------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class ChowLiu(Leaf):
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the expected weight of each (parent's value, own value), flattened."""
         some = ~np.isnan(x).all(axis=1) & ~np.isneginf(self.log_prob(x))
-        return np.einsum("r,irab->iab", weights[some], self._posteriors(x[some])).ravel()
+        return np.asarray(np.einsum("r,irab->iab", weights[some], self._posteriors(x[some])).ravel())
 
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
         """Return the tree of the same shape with smoothed frequencies; nodes without any mass stay as they are."""

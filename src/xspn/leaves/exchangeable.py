@@ -59,8 +59,8 @@ class Exchangeable(Leaf):
         mass = float(np.exp(weights + self.statistic.log_class_size(n)).sum())
         if abs(mass - 1) > 1e-9:
             raise ParameterError(
-                f"Exchangeable: the weights w_t times the class sizes |S_t| must sum to 1, found {mass:.12g}; w_t is the "
-                "probability of each single assignment (use from_class_probabilities for those of the classes)"
+                f"Exchangeable: the weights w_t times the class sizes |S_t| must sum to 1, found {mass:.12g}; "
+                "w_t belongs to each single assignment (for those of whole classes: from_class_probabilities)"
             )
         self.log_weights = frozen(weights)
         self._seal()
@@ -214,20 +214,24 @@ class Exchangeable(Leaf):
         if self.statistic.cardinality != 2:
             return super().count_distribution()
         n = len(self._variables)
-        return np.bincount(self.statistic.ones(n), weights=self.class_probabilities, minlength=n + 1)
+        ones = np.bincount(self.statistic.ones(n), weights=self.class_probabilities, minlength=n + 1)
+        return np.asarray(ones, dtype=np.float64)
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the expected weight of each class."""
         size = len(self.log_weights)
         missing = np.isnan(x)
         whole = ~missing.any(axis=1)
-        counts = np.bincount(self.statistic.of(x[whole]), weights=weights[whole], minlength=size)
+        counts: FloatArray = np.zeros(size)
+        np.add.at(counts, self.statistic.of(x[whole]), weights[whole])
         partial = ~whole & ~missing.all(axis=1)
         if partial.any():
             joint, which = self._joint_with_t(x[partial])
             total = logsumexp_quiet(joint, axis=1)[:, None]
             posterior = np.exp(joint - np.where(np.isneginf(total), 0.0, total))
-            counts = counts + np.bincount(which, weights=weights[partial], minlength=len(joint)) @ posterior
+            of_key = np.zeros(len(joint))
+            np.add.at(of_key, which, weights[partial])
+            counts += of_key @ posterior
         return counts
 
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
