@@ -31,6 +31,9 @@ class Node:
             raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be set")
         object.__setattr__(self, name, value)
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be deleted")
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "Node":
         return self
 

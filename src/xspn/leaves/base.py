@@ -41,7 +41,7 @@ class Leaf(LeafNode):
 
     def _set_variables(self, variables: int | Iterable[int]) -> None:
         """Set the variables and the scope; to be called first by every constructor."""
-        own = (variables,) if isinstance(variables, int | np.integer) else tuple(variables)
+        own = tuple(variables) if isinstance(variables, Iterable) else (variables,)
         if not own:
             raise StructureError(f"{type(self).__name__}: expected at least one variable, found an empty scope")
         self.scope = Scope.of(own)

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn._core.arrays import FloatArray, frozen
 from xspn._core.errors import ParameterError
 from xspn._core.logspace import safe_log
 from xspn.circuit.domain import Domain
@@ -35,7 +35,7 @@ class Bernoulli(Univariate):
         if isinstance(p, bool) or not isinstance(p, int | float | np.number) or not 0 <= p <= 1:
             raise ParameterError(f"Bernoulli: expected a probability p from 0 to 1, found {p!r}")
         self.p = float(p)
-        self.log_p = np.array([safe_log(np.float64(1 - self.p)), safe_log(np.float64(self.p))])
+        self.log_p = frozen(safe_log(np.array([1 - self.p, self.p])))
         self._seal()
 
     @property
@@ -90,7 +90,7 @@ class Bernoulli(Univariate):
     @classmethod
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
-        return cls(variables[0], p=params["p"])
+        return cls(cls._only(variables), p=params["p"])
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

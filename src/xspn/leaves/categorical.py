@@ -32,7 +32,7 @@ class Categorical(Univariate):
     def __init__(self, variable: int, probabilities: Sequence[float] | FloatArray) -> None:
         self._set_variables(variable)
         self.probabilities = frozen(probability_vector(probabilities, "Categorical probabilities"))
-        self.log_p = safe_log(self.probabilities)
+        self.log_p = frozen(safe_log(self.probabilities))
         self._seal()
 
     @property
@@ -93,7 +93,7 @@ class Categorical(Univariate):
     @classmethod
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
-        return cls(variables[0], params["probabilities"])
+        return cls(cls._only(variables), params["probabilities"])
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

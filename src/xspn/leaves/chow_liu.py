@@ -37,7 +37,7 @@ class ChowLiu(Leaf):
     parents: tuple[int, ...]
     p: FloatArray
     _log_p: FloatArray  # (n, parent's value, own value)
-    _order: list[int]  # parents before children
+    _order: tuple[int, ...]  # parents before children
 
     def __init__(
         self, variables: Iterable[int], parents: Sequence[int], p: Sequence[Sequence[float]] | FloatArray
@@ -47,7 +47,7 @@ class ChowLiu(Leaf):
         self.parents = tuple(int(parent) for parent in parents)
         if len(self.parents) != n or not all(-1 <= parent < n for parent in self.parents):
             raise ParameterError(f"ChowLiu: expected {n} parents, each a position or −1, found {list(parents)!r}")
-        self._order = parents_first(self.parents)
+        self._order = tuple(parents_first(self.parents))
         if len(self._order) != n:
             raise ParameterError(f"ChowLiu: the parents {list(parents)!r} form a cycle")
         table = np.asarray(p, dtype=np.float64)
@@ -57,7 +57,7 @@ class ChowLiu(Leaf):
             if parent < 0 and table[i, 0] != table[i, 1]:
                 raise ParameterError(f"ChowLiu: root {i} has no parent, but two probabilities: {table[i].tolist()}")
         self.p = frozen(table)
-        self._log_p = safe_log(np.stack([1 - table, table], axis=2))
+        self._log_p = frozen(safe_log(np.stack([1 - table, table], axis=2)))
         self._seal()
 
     @classmethod

@@ -93,7 +93,7 @@ class Gaussian(Univariate):
     @classmethod
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
-        return cls(variables[0], mean=params["mean"], std=params["std"])
+        return cls(cls._only(variables), mean=params["mean"], std=params["std"])
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

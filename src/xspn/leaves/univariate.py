@@ -1,6 +1,6 @@
 """What the leaves over one variable have in common."""
 
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -16,10 +16,16 @@ class Univariate(Leaf):
 
     __slots__ = ()
 
-    def _set_variables(self, variables: Any) -> None:
+    def _set_variables(self, variables: int | Iterable[int]) -> None:
         super()._set_variables(variables)
-        if len(self._variables) != 1:
-            raise StructureError(f"{type(self).__name__}: expected one variable, found {len(self._variables)}")
+        self._only(self._variables)
+
+    @classmethod
+    def _only(cls, variables: tuple[int, ...]) -> int:
+        """Return the leaf's variable, if there is just one."""
+        if len(variables) != 1:
+            raise StructureError(f"{cls.__name__}: expected one variable, found {len(variables)}")
+        return variables[0]
 
     def marginalize(self, keep: Scope) -> Node | None:
         """Return the leaf itself if its variable is kept."""
