@@ -76,11 +76,21 @@ def _entries(
     """Return the entries of one group; `{file}` in the folder is the data set's file name."""
     return tuple(
         Entry(
-            name, file, aliases, group, variables, train, valid, test, repository,
-            folder.format(file=file), train_suffix, note,
+            name,
+            file,
+            aliases,
+            group,
+            variables,
+            train,
+            valid,
+            test,
+            repository,
+            folder.format(file=file),
+            train_suffix,
+            note,
         )
         for name, file, aliases, variables, train, valid, test, note in rows
-    )  # fmt: skip
+    )
 
 
 ENTRIES: tuple[Entry, ...] = (

@@ -76,10 +76,10 @@ def download(address: str, limits: Limits | None = None, check: Check | None = N
 
 def _attempt(address: str, limits: Limits, label: str) -> bytes:
     """Read everything, once."""
-    request = urllib.request.Request(address, headers={"User-Agent": f"xspn/{__version__}"})  # noqa: S310
+    request = urllib.request.Request(address, headers={"User-Agent": f"xspn/{__version__}"})
     ends = time.monotonic() + limits.total
     try:
-        response = urllib.request.urlopen(request, timeout=limits.timeout)  # noqa: S310
+        response = urllib.request.urlopen(request, timeout=limits.timeout)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code in WORTH_ANOTHER_TRY:

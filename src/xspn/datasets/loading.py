@@ -61,12 +61,11 @@ def load(
 def _table(file: SourceFile, places: Places, limits: Limits | None) -> BinaryTable:
     """Return the parsed table if it can be trusted, otherwise verify and parse the file."""
     stored = places.parsed(file)
-    beside = places.in_data(file) or places.in_cache(file)
-    table = parsed_cache.read(stored, Stamp.of(beside))
+    # The stamp is taken before reading: a change in between makes it stale, and the file is verified again.
+    stamp = Stamp.of(places.in_data(file) or places.in_cache(file))
+    table = parsed_cache.read(stored, stamp)
     if table is not None:
         return table
-    # The stamp is taken before reading: a change in between makes it stale, and the file is verified again.
-    stamp = Stamp.of(beside)
     verified = obtain(file, places, limits)
     table = parse(verified.content, file.name)
     if verified.origin == "download":
