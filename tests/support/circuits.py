@@ -40,8 +40,17 @@ class Builder:
         return self.leaf(variables)
 
     def sum(self, variables, depth):
+        switches = [v for v in variables if self.cardinalities[v] == 2]
+        if switches and len(variables) > 1 and self.rng.random() < 0.4:
+            return self.selective_sum(variables, depth, switches[0])
         count = int(self.rng.integers(1, 4))
         return Sum(self.weights(count), [self.node(variables, depth - 1) for _ in range(count)])
+
+    def selective_sum(self, variables, depth, switch):
+        """A sum whose children exclude each other: one variable tells them apart."""
+        rest = [v for v in variables if v != switch]
+        children = [Product([Bernoulli(switch, p=p), self.node(rest, depth - 1)]) for p in (0.0, 1.0)]
+        return Sum(self.weights(2), children)
 
     def weights(self, count):
         weights = self.rng.random(count) + 1e-3
@@ -139,9 +148,10 @@ def any_rows(rng, circuit, count):
 @st.composite
 def cases(draw, binary=False, most_variables=MOST_VARIABLES, most_worlds=MOST_WORLDS):
     """A random circuit, and a generator for whatever else the test draws."""
-    wanted = draw(st.lists(st.just(2) if binary else st.sampled_from([2, 2, 2, 3, 4]), min_size=1, max_size=12))
+    n = draw(st.integers(1, most_variables))
+    wanted = draw(st.lists(st.just(2) if binary else st.sampled_from([2, 2, 2, 3, 4]), min_size=n, max_size=n))
     cardinalities, worlds = [], 1
-    for k in wanted[:most_variables]:
+    for k in wanted:
         if worlds * k <= most_worlds:
             cardinalities.append(k)
             worlds *= k

@@ -22,9 +22,9 @@ def conditional_log_likelihood(
     """Return log P(X | given) of each row; −inf where the two contradict each other."""
     log_given = log_likelihood(program, given, names, "given")
     refuse_impossible(log_given)
-    known = ~np.isnan(given)
-    both = np.where(known, given, X)
-    clash = (known & ~np.isnan(X) & (given != X)).any(axis=1)
+    inside = np.array([domain is not None for domain in program.domains])
+    clash = (inside & ~np.isnan(given) & ~np.isnan(X) & (given != X)).any(axis=1)
+    both = np.where(np.isnan(X), given, X)  # X first, so that its values are checked even where they clash
     joint = log_likelihood(program, both, names)
     return np.where(clash, -np.inf, joint - log_given)
 

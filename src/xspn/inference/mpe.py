@@ -39,8 +39,10 @@ def max_product(program: Program, evidence: AnyArray, selective: bool, names: Na
         for first, block in program.blocks:
             block.fill(rows, active[first : first + block.n_slots], out, None)
         filled[start:stop] = out
-    filled[:, absent(program)] = np.nan
-    return Completion(filled, log_likelihood(program, filled, names), exact=selective or not np.isnan(evidence).any())
+    outside = absent(program)
+    filled[:, outside] = np.nan
+    exact = selective or not np.isnan(evidence[:, ~outside]).any()
+    return Completion(filled, log_likelihood(program, filled, names), exact)
 
 
 def branch_and_bound(
@@ -52,9 +54,10 @@ def branch_and_bound(
     search always opens the partial row of the largest bound, so the first whole row that comes up is the best one.
     """
     start = max_product(program, evidence, selective=False, names=names)
+    known = np.where(absent(program), np.nan, evidence)
     rows, scores = [], []
-    for row, guess, score in zip(evidence, start.values, start.log_prob, strict=True):
-        best, value = _search(program, np.asarray(row, dtype=np.float64), guess, float(score), max_branches)
+    for row, guess, score in zip(known, start.values, start.log_prob, strict=True):
+        best, value = _search(program, row, guess, float(score), max_branches)
         rows.append(best)
         scores.append(value)
     return Completion(np.array(rows).reshape(evidence.shape), np.array(scores), exact=True)
@@ -64,6 +67,8 @@ def _search(
     program: Program, row: FloatArray, guess: FloatArray, score: float, max_branches: int
 ) -> tuple[FloatArray, float]:
     missing = [i for i in np.flatnonzero(np.isnan(row)) if program.domains[i] is not None]
+    if not missing:
+        return guess, score
     sizes = {i: d.cardinality for i in missing if (d := program.domains[i]) is not None}
     real = [i for i, size in sizes.items() if size is None]
     if real:
