@@ -10,6 +10,7 @@ from xspn._core.errors import XSPNError
 from xspn._version import __version__
 
 COMMANDS = {
+    "datasets": "list, describe, fetch and generate the paper's data sets",
     "demo": "build the paper's workshop example and put questions to it",
 }
 
