@@ -113,7 +113,7 @@ class Builder:
         return Exchangeable.from_class_probabilities(variables, chances / chances.sum(), statistic)
 
     def statistic(self, n, k, nested):
-        kinds = [ValueCounts(k), Total(k)] + ([Count()] * 2 if k == 2 else [])
+        kinds = [ValueCounts(k), Total(k)] + ([Count()] * 4 if k == 2 else [])
         choice = int(self.rng.integers(len(kinds) + int(nested and n > 1)))
         if choice < len(kinds):
             return kinds[choice]

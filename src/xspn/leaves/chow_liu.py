@@ -90,6 +90,9 @@ class ChowLiu(Leaf):
                     [total - ones[i] - ones[parent] + both, ones[i] - both],
                     [ones[parent] - both, both],
                 ]
+        if (counts < -1e-9 * total).any():
+            raise ParameterError(f"ChowLiu: some pair occurs more often than its variables, or than {total:g} rows")
+        counts = np.maximum(counts, 0.0)  # differences of weighted counts round to just below 0
         start = cls(own, parents, np.full((len(own), 2), 0.5))
         return start.from_statistics(counts.ravel(), smoothing)
 
