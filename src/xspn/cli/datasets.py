@@ -142,7 +142,10 @@ def _make(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise ParameterError(f"--seed: expected a number of at least 0, found {args.seed}")
     data = synthetic.make(args.name, args.n_train, args.n_valid, args.n_test, random_state=args.seed)
-    args.out.mkdir(parents=True, exist_ok=True)
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ParameterError(f"--out: expected a folder, found a file at {args.out}") from error
     stem = data.name.lower()
     written = _write_tables(data, args.out, stem, args.format)
     if data.truth is None:

@@ -1,4 +1,4 @@
-"""Parsed tables in the cache: one bit a value, named by the checksum of the file they came from.
+"""Parsed tables in the cache: one bit a value, named by the file they came from and its checksum.
 
 A stored table is used only if its own checksum holds (a zip archive carries one) and if the file beside it, where
 there is one, has not changed since it was verified. Otherwise the file is verified and parsed again.

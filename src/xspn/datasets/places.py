@@ -76,7 +76,7 @@ class Places:
 
     def parsed(self, file: SourceFile) -> Path:
         """Return where the cache keeps the parsed table of the file's content."""
-        return self.cache / "parsed" / f"{file.sha1}.npz"
+        return self.cache / "parsed" / f"{file.name}.{file.sha1}.npz"
 
     def address(self, file: SourceFile) -> str:
         """Return where the file is downloaded from.
