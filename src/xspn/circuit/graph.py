@@ -59,6 +59,14 @@ class Graph:
         return sum(len(node.children) for node in self.nodes)
 
     @cached_property
+    def n_parents(self) -> IntArray:
+        """The number of edges into each node."""
+        count = np.zeros(len(self), dtype=np.int64)
+        for node in self.nodes:
+            np.add.at(count, self.child_ids(node), 1)
+        return count
+
+    @cached_property
     def levels(self) -> IntArray:
         """The height of each node above its deepest leaf."""
         level = np.zeros(len(self), dtype=np.int64)

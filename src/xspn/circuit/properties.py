@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from itertools import combinations
 
+import numpy as np
+
 from xspn._core.checks import probability_vector
 from xspn._core.errors import ParameterError
 from xspn.circuit.graph import Graph
@@ -46,24 +48,37 @@ def why_not_selective(graph: Graph) -> str | None:
     (or when one of them has weight 0). This is sufficient, not necessary: None is a proof, a reason is not a disproof.
     In a selective circuit the max-product pass finds the true most probable completion.
     """
-    supports: list[Supports] = []
+    supports: dict[int, Supports] = {}
+    waiting = graph.n_parents.copy()
     for index, node in enumerate(graph.nodes):
-        below = [supports[c] for c in graph.child_ids(node)]
-        if isinstance(node, Sum):
-            live = [k for k in range(len(below)) if node.weights[k] > 0]
-            for a, b in combinations(live, 2):
-                if not _exclusive(below[a], below[b]):
-                    return f"sum {index}: no variable tells its children {a} and {b} apart"
-            below = [below[k] for k in live]
-        supports.append(_supports_of(node, below))
+        ids = graph.child_ids(node)
+        if isinstance(node, Sum) and (reason := _overlap(node, [supports[c] for c in ids])):
+            return f"sum {index}: {reason}"
+        np.subtract.at(waiting, ids, 1)
+        # A child that no other parent waits for gives its dictionary away: a chain of products stays linear.
+        below = {c: supports[c].copy() if waiting[c] else supports.pop(c) for c in dict.fromkeys(ids)}
+        live = [c for c, weight in zip(ids, node.weights, strict=True) if weight > 0] if isinstance(node, Sum) else ids
+        supports[index] = _supports_of(node, [below[c] for c in live])
+    return None
+
+
+def _overlap(node: Sum, below: Sequence[Supports]) -> str | None:
+    """Say which children of a sum are not known to exclude each other."""
+    live = [k for k in range(len(below)) if node.weights[k] > 0]
+    for a, b in combinations(live, 2):
+        if not _exclusive(below[a], below[b]):
+            return f"no variable tells its children {a} and {b} apart"
     return None
 
 
 def _supports_of(node: Node, below: Sequence[Supports]) -> Supports:
+    """Return the union of what lies below, collected in the largest dictionary."""
     if isinstance(node, LeafNode):
         return dict(zip(node.variables, node.supports(), strict=True))
-    merged: Supports = {}
+    merged = max(below, key=len)
     for supports in below:
+        if supports is merged:
+            continue
         for variable, values in supports.items():
             known = merged.get(variable, frozenset())
             merged[variable] = None if values is None or known is None else known | values
