@@ -16,8 +16,6 @@ def table(X: Any, n_columns: int | None = None, names: Names | None = None, what
 
     A DataFrame's columns are compared with `names` (same names, same order) when the names are known.
     """
-    if names is not None and hasattr(X, "columns"):
-        _same_columns([str(c) for c in X.columns], names, what)
     array = _numeric(X, names, what)
     if array.ndim != 2:
         hint = "; one row is X.reshape(1, -1), one column is X.reshape(-1, 1)" if array.ndim == 1 else ""
@@ -36,6 +34,9 @@ def _same_columns(found: list[str], names: Names, what: str) -> None:
         raise DataError(
             f"{what}: expected the columns that the model knows; missing {missing[:5]}, unknown {extra[:5]}"
         )
+    if len(found) != len(names):
+        double = next(name for name in names if found.count(name) > 1)
+        raise DataError(f"{what}: the column {double!r} occurs twice")
     place = next(i for i, (a, b) in enumerate(zip(found, names, strict=True)) if a != b)
     raise DataError(
         f"{what}: the columns are in another order (column {place} is {found[place]!r}, expected {names[place]!r}); "
@@ -44,11 +45,9 @@ def _same_columns(found: list[str], names: Names, what: str) -> None:
 
 
 def _numeric(X: Any, names: Names | None, what: str) -> AnyArray:
-    if hasattr(X, "to_numpy") and hasattr(X, "columns"):
-        plain = all(getattr(t, "kind", "O") in "biuf" and isinstance(t, np.dtype) for t in X.dtypes)
-        array = X.to_numpy() if plain else X.to_numpy(dtype=object)
-    else:
-        array = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=None if _is_regular(X) else object)
+    if names is not None and hasattr(X, "columns"):
+        _same_columns([str(c) for c in X.columns], names, what)
+    array = _as_array(X, what)
     if array.dtype.kind in "biuf":
         return np.asarray(array)
     if array.dtype.kind == "c":
@@ -56,42 +55,66 @@ def _numeric(X: Any, names: Names | None, what: str) -> AnyArray:
     return _from_objects(np.asarray(array, dtype=object), names, what)
 
 
-def _is_regular(X: Any) -> bool:
-    """Whether numpy can make one array of the nested lists: ragged rows are refused below, by place."""
+def _as_array(X: Any, what: str) -> AnyArray:
+    """Return numbers as an array of numbers, and anything else as an array of the objects that were handed in."""
+    if hasattr(X, "to_numpy") and hasattr(X, "columns"):
+        plain = all(getattr(t, "kind", "O") in "biuf" and isinstance(t, np.dtype) for t in X.dtypes)
+        return np.asarray(X.to_numpy() if plain else X.to_numpy(dtype=object))
+    if isinstance(X, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(X), np.nan, np.ma.getdata(X))
+    if isinstance(X, np.ndarray):
+        return X
     try:
-        np.asarray(X)
+        array = np.asarray(X)
+        # One word among numbers turns all of them into text: take the cells as they are, so that the word can be named.
+        return array if array.dtype.kind in "biuf" else np.asarray(X, dtype=object)
     except (ValueError, TypeError):
-        return False
-    return True
+        return _ragged(X, what)
+
+
+def _ragged(X: Any, what: str) -> AnyArray:
+    """Say where nested lists stop being a table, or return them as objects."""
+    rows = [row for row in X if hasattr(row, "__len__") and not isinstance(row, str)]
+    for index, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise DataError(f"{what}: row {index} has {len(row)} values, row 0 has {len(rows[0])}")
+    try:
+        return np.asarray(X, dtype=object)
+    except ValueError as error:
+        raise DataError(f"{what}: expected a table, found rows of different shapes") from error
 
 
 def _from_objects(array: AnyArray, names: Names | None, what: str) -> FloatArray:
     """Convert cell by cell, so that the error can name the cell."""
-    if array.ndim == 1 and array.size and all(isinstance(row, Sequence | np.ndarray) for row in array):
-        lengths = {len(row) for row in array if not isinstance(row, str)}
-        if len(lengths) > 1:
-            raise DataError(f"{what}: rows have different lengths: {sorted(lengths)[:5]}")
     out = np.empty(array.shape, dtype=np.float64)
     flat_out, flat_in = out.reshape(-1), array.reshape(-1)
     for index, cell in enumerate(flat_in):
-        if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
-            flat_out[index] = np.nan
-        elif isinstance(cell, bool | int | float | np.bool_ | np.integer | np.floating):
-            flat_out[index] = float(cell)
-        else:
-            place = np.unravel_index(index, array.shape)
+        try:
+            flat_out[index] = _number(cell)
+        except (TypeError, OverflowError) as error:
+            place = cell_name(np.unravel_index(index, array.shape), names)
+            if isinstance(error, OverflowError):
+                raise DataError(f"{what}: the number at {place} is too large") from error
             raise DataTypeError(
-                f"{what}: expected numbers, found {cell!r} at {cell_name(place, names)} "
-                "(missing values are NaN or None)"
-            )
+                f"{what}: expected numbers, found {cell!r} at {place} (missing values are NaN or None)"
+            ) from None
     return out
+
+
+def _number(cell: Any) -> float:
+    """Return a cell as a float, NaN for the many spellings of a missing value."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return np.nan
+    if isinstance(cell, bool | int | float | np.bool_ | np.integer | np.floating):
+        return float(cell)
+    raise TypeError
 
 
 def cell_name(place: Sequence[Any], names: Names | None = None) -> str:
     """Name a cell for an error message: its row, and its column by name where it has one."""
-    row = int(place[0])
     if len(place) < 2:
-        return f"position {row}"
+        return f"position {int(place[0])}" if place else "the place of a table"
+    row = int(place[0])
     column = int(place[1])
     return f"row {row}, column {column}" + (f" ({names[column]!r})" if names else "")
 
@@ -103,18 +126,28 @@ def row_of(evidence: Any, n_columns: int, names: Names | None = None, what: str 
         >>> row_of({"b": 1}, 3, ("a", "b", "c")).tolist()
         [nan, 1.0, nan]
     """
+    if hasattr(evidence, "to_dict") and not hasattr(evidence, "columns"):
+        evidence = evidence.to_dict()  # a Series knows its variables by name: their order does not matter
     if isinstance(evidence, Mapping):
-        row = np.full(n_columns, np.nan)
-        for variable, value in evidence.items():
-            index = column_index(variable, n_columns, names)
-            row[index] = table([[value]], what=f"{what} for {variable!r}")[0, 0]
-        return row
-    array = np.asarray(evidence)
+        return _row_of_mapping(evidence, n_columns, names, what)
+    array = _numeric(evidence, names, what)
     if array.ndim == 1:
         array = array.reshape(1, -1)
     if array.ndim != 2 or array.shape[0] != 1:
-        raise DataError(f"{what}: expected one row or a mapping, found an array of shape {np.shape(evidence)}")
-    return np.asarray(table(array, n_columns, names, what)[0], dtype=np.float64)
+        raise DataError(f"{what}: expected one row or a mapping, found an array of shape {array.shape}")
+    return np.array(table(array, n_columns, names, what)[0], dtype=np.float64)
+
+
+def _row_of_mapping(evidence: Mapping[Any, Any], n_columns: int, names: Names | None, what: str) -> FloatArray:
+    row = np.full(n_columns, np.nan)
+    seen: set[int] = set()
+    for variable, value in evidence.items():
+        index = column_index(variable, n_columns, names)
+        if index in seen:
+            raise DataError(f"{what}: variable {index if names is None else names[index]!r} is given twice")
+        seen.add(index)
+        row[index] = table([[value]], what=f"{what} for {variable!r}")[0, 0]
+    return row
 
 
 def column_index(variable: Any, n_columns: int, names: Names | None = None) -> int:
@@ -151,10 +184,7 @@ def weights_of_rows(weights: Any, n_rows: int, what: str = "sample_weight") -> F
 
 def probability_vector(values: Any, what: str) -> FloatArray:
     """Return a 1-D vector of probabilities that sum to 1 within 1e-9, unchanged to the last bit."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"{what}: expected numbers, found {values!r}") from error
+    array = real_numbers(values, what)
     if array.ndim != 1 or array.size == 0:
         raise ParameterError(f"{what}: expected a non-empty list of numbers, found shape {array.shape}")
     bad = ~((array >= 0) & (array <= 1 + 1e-9))
@@ -166,9 +196,25 @@ def probability_vector(values: Any, what: str) -> FloatArray:
     return array
 
 
+def real_numbers(values: Any, what: str) -> FloatArray:
+    """Return parameters as floats; text, complex numbers and ragged lists are refused rather than converted."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ParameterError(f"{what}: expected numbers, found lists of different lengths") from error
+    if array.dtype.kind not in "biuf":
+        raise ParameterError(f"{what}: expected numbers, found {values!r}")
+    return np.asarray(array, dtype=np.float64)
+
+
+def is_real_number(value: Any) -> bool:
+    """Whether a value is one real number; a truth value is not."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
 def smoothing_mass(smoothing: Any, what: str = "smoothing") -> float:
     """Return a finite smoothing mass of at least 0."""
-    if isinstance(smoothing, bool) or not isinstance(smoothing, int | float | np.integer | np.floating):
+    if not is_real_number(smoothing):
         raise ParameterError(f"{what}: expected a number of at least 0, found {smoothing!r}")
     if not (np.isfinite(smoothing) and smoothing >= 0):
         raise ParameterError(f"{what}: expected a finite number of at least 0, found {smoothing}")

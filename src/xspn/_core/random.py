@@ -13,7 +13,7 @@ def generator(random_state: RandomState) -> np.random.Generator:
     """Return a generator for a seed, a generator (used as it is), or None (fresh entropy).
 
     Examples:
-        >>> generator(0).integers(100) == generator(0).integers(100)
+        >>> bool(generator(0).integers(100) == generator(0).integers(100))
         True
     """
     if isinstance(random_state, np.random.RandomState):

@@ -31,6 +31,8 @@ class Graph:
         self.nodes: tuple[Node, ...] = tuple(_children_first(root))
         self._ids = {id(node): index for index, node in enumerate(self.nodes)}
         self.n_variables = root.scope.width if n_variables is None else n_variables
+        if isinstance(self.n_variables, bool) or not isinstance(self.n_variables, int | np.integer):
+            raise StructureError(f"circuit: expected a whole number of columns, found {n_variables!r}")
         if self.n_variables < root.scope.width:
             raise StructureError(
                 f"circuit: variable {root.scope.width - 1} does not fit into {self.n_variables} columns"

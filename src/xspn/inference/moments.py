@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from xspn._core.arrays import FloatArray
-from xspn._core.errors import QueryError
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node, Sum
 from xspn.leaves.base import Leaf
@@ -91,10 +90,6 @@ def _node_moments(node: Node, below: Sequence[tuple[FloatArray, FloatArray]]) ->
 
 def count_distribution(graph: Graph) -> FloatArray:
     """Return P(number of ones among all variables of the circuit = k) for k = 0..n; binary variables only."""
-    for variable in graph.root.scope:
-        domain = graph.domains[variable]
-        if domain is None or domain.cardinality != 2:
-            raise QueryError(f"count_distribution: variable {variable} is not binary; only ones of 0/1 can be counted")
 
     def visit(node: Node, children: Sequence[Any]) -> FloatArray:
         if isinstance(node, Leaf):

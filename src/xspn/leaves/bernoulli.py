@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 
 from xspn._core.arrays import FloatArray, frozen
+from xspn._core.checks import is_real_number
 from xspn._core.errors import ParameterError
 from xspn._core.logspace import safe_log
 from xspn.circuit.domain import Domain
@@ -32,7 +33,7 @@ class Bernoulli(Univariate):
 
     def __init__(self, variable: int, p: float) -> None:
         self._set_variables(variable)
-        if isinstance(p, bool) or not isinstance(p, int | float | np.number) or not 0 <= p <= 1:
+        if not is_real_number(p) or not 0 <= p <= 1:
             raise ParameterError(f"Bernoulli: expected a probability p from 0 to 1, found {p!r}")
         self.p = float(p)
         self.log_p = frozen(safe_log(np.array([1 - self.p, self.p])))

@@ -13,7 +13,7 @@ from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
 from xspn.leaves.base import Leaf, register
 from xspn.leaves.chow_liu_marginal import marginal_circuit
-from xspn.leaves.chow_liu_tree import parents_first, spanning_tree
+from xspn.leaves.chow_liu_tree import checked_parents, checked_tables, parents_first, spanning_tree
 from xspn.leaves.smoothing import Smoothing
 
 
@@ -44,15 +44,11 @@ class ChowLiu(Leaf):
     ) -> None:
         self._set_variables(variables)
         n = len(self._variables)
-        self.parents = tuple(int(parent) for parent in parents)
-        if len(self.parents) != n or not all(-1 <= parent < n for parent in self.parents):
-            raise ParameterError(f"ChowLiu: expected {n} parents, each a position or −1, found {list(parents)!r}")
+        self.parents = checked_parents(parents, n)
         self._order = tuple(parents_first(self.parents))
         if len(self._order) != n:
             raise ParameterError(f"ChowLiu: the parents {list(parents)!r} form a cycle")
-        table = np.asarray(p, dtype=np.float64)
-        if table.shape != (n, 2) or not ((table >= 0) & (table <= 1)).all():
-            raise ParameterError(f"ChowLiu: expected probabilities of shape ({n}, 2), found {table!r}")
+        table = checked_tables(p, n)
         for i, parent in enumerate(self.parents):
             if parent < 0 and table[i, 0] != table[i, 1]:
                 raise ParameterError(f"ChowLiu: root {i} has no parent, but two probabilities: {table[i].tolist()}")

@@ -1,10 +1,13 @@
-"""The tree behind a Chow-Liu leaf: learning it, and walking it."""
+"""The tree behind a Chow-Liu leaf: learning it, walking it, checking it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from xspn._core.arrays import FloatArray
+from xspn._core.checks import real_numbers
+from xspn._core.errors import ParameterError
 from xspn._core.logspace import safe_log
 
 
@@ -66,3 +69,23 @@ def spanning_tree(pairs: FloatArray, total: float, mass: float) -> list[int]:
         parents[closer] = nxt
         nearest[closer] = information[nxt, closer]
     return [int(parent) for parent in parents]
+
+
+def checked_parents(parents: Any, n: int) -> tuple[int, ...]:
+    """Return the parents' positions, or say that there are not n of them."""
+    own = tuple(parents) if isinstance(parents, Iterable) else ()
+    if len(own) != n or not all(isinstance(parent, int | np.integer) and -1 <= parent < n for parent in own):
+        raise ParameterError(f"ChowLiu: expected {n} parents, each a position or −1, found {parents!r}")
+    return tuple(int(parent) for parent in own)
+
+
+def checked_tables(p: Any, n: int) -> FloatArray:
+    """Return P(X_i = 1 | parent = u) as an (n, 2) array, or say what is wrong and where."""
+    table = real_numbers(p, "ChowLiu: probabilities")
+    if table.shape != (n, 2):
+        raise ParameterError(f"ChowLiu: expected probabilities of shape ({n}, 2), found {table.shape}")
+    bad = ~((table >= 0) & (table <= 1))
+    if bad.any():
+        i, u = (int(place) for place in np.argwhere(bad)[0])
+        raise ParameterError(f"ChowLiu: expected probabilities from 0 to 1, found {table[i, u]} at position {i}, {u}")
+    return table

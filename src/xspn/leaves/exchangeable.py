@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from xspn._core.arrays import FloatArray, frozen
+from xspn._core.checks import probability_vector, real_numbers
 from xspn._core.errors import EvidenceError, ParameterError
 from xspn._core.logspace import logsumexp_quiet, safe_log
 from xspn.circuit.domain import Domain
@@ -45,9 +46,9 @@ class Exchangeable(Leaf):
         statistic: Statistic | None = None,
     ) -> None:
         self._set_variables(variables)
-        self.statistic = Count() if statistic is None else statistic
+        self.statistic = _checked_statistic(statistic)
         n = len(self._variables)
-        weights = np.asarray(log_weights, dtype=np.float64)
+        weights = real_numbers(log_weights, "Exchangeable log-weights")
         if weights.shape != (self.statistic.size(n),):
             raise ParameterError(
                 f"Exchangeable: {n} variables with {self.statistic!r} need {self.statistic.size(n)} log-weights, "
@@ -56,7 +57,8 @@ class Exchangeable(Leaf):
         if np.isnan(weights).any() or (weights > 1e-9).any():
             at = int(np.argmax(np.isnan(weights) | (weights > 1e-9)))
             raise ParameterError(f"Exchangeable: expected log-weights of at most 0, found {weights[at]} for t = {at}")
-        mass = float(np.exp(weights + self.statistic.log_class_size(n)).sum())
+        with np.errstate(over="ignore"):  # a mass of inf is refused below
+            mass = float(np.exp(weights + self.statistic.log_class_size(n)).sum())
         if abs(mass - 1) > 1e-9:
             raise ParameterError(
                 f"Exchangeable: the weights w_t times the class sizes |S_t| must sum to 1, found {mass:.12g}; "
@@ -74,17 +76,18 @@ class Exchangeable(Leaf):
     ) -> Self:
         """Build the leaf from P(T = t), the probabilities of whole classes."""
         own = tuple(variables)
-        T = Count() if statistic is None else statistic
-        logs = safe_log(np.asarray(probabilities, dtype=np.float64))
-        if logs.shape != (T.size(len(own)),):
-            raise ParameterError(f"Exchangeable: expected {T.size(len(own))} class probabilities, found {logs.shape}")
-        return cls(own, logs - T.log_class_size(len(own)), T)
+        T = _checked_statistic(statistic)
+        chances = probability_vector(probabilities, "Exchangeable class probabilities")
+        size = T.size(len(own))
+        if len(chances) != size:
+            raise ParameterError(f"Exchangeable: expected {size} class probabilities, found {len(chances)}")
+        return cls(own, safe_log(chances) - T.log_class_size(len(own)), T)
 
     @classmethod
     def uniform(cls, variables: Iterable[int], statistic: Statistic | None = None) -> Self:
         """Return the leaf under which all assignments are equally likely: a start for fitting."""
         own = tuple(variables)
-        T = Count() if statistic is None else statistic
+        T = _checked_statistic(statistic)
         return cls(own, np.full(T.size(len(own)), -len(own) * np.log(T.cardinality)), T)
 
     @property
@@ -272,3 +275,12 @@ class Exchangeable(Leaf):
 
     def __repr__(self) -> str:
         return f"Exchangeable over {self.scope} by {self.statistic!r}"
+
+
+def _checked_statistic(statistic: Any) -> Statistic:
+    """Return the statistic, the number of ones if none is given."""
+    if statistic is None:
+        return Count()
+    if not isinstance(statistic, Statistic):
+        raise ParameterError(f"Exchangeable: expected a statistic such as Count(), found {statistic!r}")
+    return statistic

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 
 from xspn._core.arrays import FloatArray
+from xspn._core.checks import is_real_number
 from xspn._core.errors import ParameterError
 from xspn.circuit.domain import Domain
 from xspn.leaves.base import register
@@ -30,9 +31,9 @@ class Gaussian(Univariate):
 
     def __init__(self, variable: int, mean: float, std: float) -> None:
         self._set_variables(variable)
-        if not np.isfinite(mean):
+        if not is_real_number(mean) or not np.isfinite(mean):
             raise ParameterError(f"Gaussian: expected a finite mean, found {mean!r}")
-        if not (np.isfinite(std) and std > 0):
+        if not is_real_number(std) or not np.isfinite(std) or std <= 0:
             raise ParameterError(f"Gaussian: expected a standard deviation above 0, found {std!r}")
         self.mean, self.std = float(mean), float(std)
         self._seal()

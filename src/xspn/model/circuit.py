@@ -191,6 +191,11 @@ class Circuit:
         chosen = [column_index(v, self.n_variables, self._names) for v in variables]
         if not chosen or len(set(chosen)) != len(chosen):
             raise QueryError("count_distribution: expected at least one variable, each of them once")
+        for v in chosen:
+            domain = self.domains[v]
+            if domain is None or domain.cardinality != 2:
+                fault = "is not in the circuit's scope" if domain is None else "is not binary: only ones of 0/1 count"
+                raise QueryError(f"count_distribution: variable {self._name(v)} {fault}")
         row = self._row({} if given is None else given, "given")
         known = [v for v in chosen if not np.isnan(row[v])]
         free = [v for v in chosen if np.isnan(row[v])]

@@ -124,8 +124,8 @@ def statistic_from_params(params: dict[str, Any]) -> Statistic:
     rest = {key: value for key, value in params.items() if key != "name"}
     try:
         return statistics[params["name"]].from_params(rest)
-    except TypeError as error:
-        raise ParameterError(f"statistic {params['name']!r}: {error}") from error
+    except (TypeError, KeyError) as error:
+        raise ParameterError(f"statistic {params['name']!r}: unusable parameters ({error!r})") from error
 
 
 def checked_cardinality(cardinality: Any) -> int:

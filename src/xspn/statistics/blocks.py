@@ -32,18 +32,17 @@ class Blocks(Statistic):
     name = "blocks"
 
     def __init__(self, parts: Sequence[Sequence[int]], statistics: Sequence[Statistic] | None = None) -> None:
-        self.parts = [np.array(part, dtype=np.int64) for part in parts]
-        positions = [int(i) for part in self.parts for i in part]
-        if sorted(positions) != list(range(len(positions))) or not all(len(part) for part in self.parts):
-            raise ParameterError(f"blocks: expected non-empty parts that partition 0..n−1, found {list(parts)!r}")
+        self.parts = _checked_parts(parts)
         self.statistics = [Count() for _ in self.parts] if statistics is None else list(statistics)
         if len(self.statistics) != len(self.parts):
             raise ParameterError(f"blocks: {len(self.parts)} parts need as many statistics, not {len(self.statistics)}")
+        if other := [s for s in self.statistics if not isinstance(s, Statistic)]:
+            raise ParameterError(f"blocks: expected a statistic such as Count() for each part, found {other[0]!r}")
         cardinalities = {statistic.cardinality for statistic in self.statistics}
         if len(cardinalities) > 1:
             raise ParameterError(f"blocks: the statistics differ in cardinality: {sorted(cardinalities)}")
         self.cardinality = cardinalities.pop() if cardinalities else 2
-        self._n = len(positions)
+        self._n = sum(len(part) for part in self.parts)
 
     def _sizes(self) -> list[int]:
         return [statistic.size(len(part)) for part, statistic in zip(self.parts, self.statistics, strict=True)]
@@ -149,6 +148,17 @@ class Blocks(Statistic):
         order = rng.permutation(n)
         cut = int(rng.integers(1, n))
         return cls([order[:cut].tolist(), order[cut:].tolist()]), n
+
+
+def _checked_parts(parts: Any) -> list[IntArray]:
+    """Return the parts as arrays if they are a partition of 0..n−1."""
+    try:
+        own = [list(part) for part in parts]
+        if not all(own) or sorted(i for part in own for i in part) != list(range(sum(map(len, own)))):
+            raise ValueError
+        return [np.array(part, dtype=np.int64) for part in own]
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"blocks: expected non-empty parts that partition 0..n−1, found {parts!r}") from error
 
 
 def _outer_sum(vectors: Sequence[FloatArray]) -> FloatArray:
