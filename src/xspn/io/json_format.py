@@ -85,25 +85,35 @@ def from_json(text: str, source: str = "JSON text") -> Circuit:
 def _parse(text: str, source: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        where = (
-            f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "deep inside"
-        )
+    except (ValueError, RecursionError) as error:
+        where = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else f"{error}"
         raise FormatError(f"{source}: not a complete JSON text ({where}); the file is truncated or damaged") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise FormatError(f'{source}: not a circuit file (no "format": "{FORMAT}")')
     schema = data.get("schema")
-    if not isinstance(schema, int) or schema < 1:
+    if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
         raise FormatError(f"{source}: unreadable schema version {schema!r}")
     if schema > SCHEMA:
         raise FormatError(f"{source}: written in schema {schema}, this version reads up to {SCHEMA}; upgrade xspn")
     missing = [key for key in ("digest", "names", "domains", "nodes") if key not in data]
     if missing:
         raise FormatError(f"{source}: {missing[0]!r} is missing; the file was altered")
-    content = {key: data[key] for key in ("names", "domains", "nodes")}
-    if _digest(content) != data["digest"]:
-        raise FormatError(f"{source}: the content does not match its digest; the file was altered")
+    _check_content({key: data[key] for key in ("names", "domains", "nodes")}, data["digest"], source)
     return data
+
+
+def _check_content(content: dict[str, Any], digest: Any, source: str) -> None:
+    try:
+        same = _digest(content) == digest
+    except ValueError as error:
+        raise FormatError(f"{source}: some number is not finite; the file was altered") from error
+    if not same:
+        raise FormatError(f"{source}: the content does not match its digest; the file was altered")
+    for key, value in content.items():
+        if not (isinstance(value, list) or (key == "names" and value is None)):
+            raise FormatError(f"{source}: {key!r} is not a list; the file was altered")
+    if not all(isinstance(name, str) for name in content["names"] or ()):
+        raise FormatError(f"{source}: some name is not a text; the file was altered")
 
 
 def _build(data: dict[str, Any], source: str) -> Circuit:
@@ -124,10 +134,19 @@ def _build(data: dict[str, Any], source: str) -> Circuit:
 def _record(node: dict[str, Any], index: int) -> tuple[str, Any, tuple[int, ...]]:
     kind = node["type"]
     if kind in ("sum", "product"):
+        _refuse_others(node, {"type", "children", "weights"} if kind == "sum" else {"type", "children"})
         children = tuple(node["children"])
         if not all(isinstance(child, int) and 0 <= child < index for child in children):
             raise FormatError(f"children {list(children)[:5]} are not all earlier nodes")
         return kind, node.get("weights"), children
     params = {key: _numbers(value) for key, value in node.items() if key not in ("type", "variables")}
     leaf: Leaf = leaf_from_params(kind, tuple(node["variables"]), params)
+    _refuse_others(node, {"type", "variables", *leaf.to_params()})
     return "leaf", leaf, ()
+
+
+def _refuse_others(node: dict[str, Any], known: set[str]) -> None:
+    """Refuse parameters that nothing would read: a misspelt one must not be dropped in silence."""
+    unknown = sorted(set(node) - known)
+    if unknown:
+        raise FormatError(f"unknown parameter {unknown[0]!r} of a {node['type']}")
