@@ -172,7 +172,7 @@ def weights_of_rows(weights: Any, n_rows: int, what: str = "sample_weight") -> F
     """Return one finite, non-negative weight per row; None means one each."""
     if weights is None:
         return np.ones(n_rows)
-    array = np.asarray(weights, dtype=np.float64)
+    array = real_numbers(weights, what)
     if array.shape != (n_rows,):
         raise DataError(f"{what}: expected {n_rows} weights, one per row, found shape {array.shape}")
     bad = ~(np.isfinite(array) & (array >= 0))

@@ -46,7 +46,7 @@ def log_binomials(n: int) -> FloatArray:
         [1.0, 4.0, 6.0, 4.0, 1.0]
     """
     logs = log_factorials(n)
-    row = np.asarray(logs[n] - logs - logs[::-1], dtype=np.float64)
+    row = np.asarray(logs[n] - (logs + logs[::-1]), dtype=np.float64)
     row.flags.writeable = False
     return row
 
