@@ -1,24 +1,63 @@
-"""Exchangeability-aware sum-product networks: exact probabilities for data with interchangeable parts."""
+"""Exchangeability-aware sum-product networks: exact probabilities for data with interchangeable parts.
 
-from xspn._core.errors import XSPNError
+Names are imported when they are first used, so that `import xspn` and `xspn --help` cost next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from xspn._version import __version__
-from xspn.circuit import Product, Sum
-from xspn.io import load, save
-from xspn.leaves import Bernoulli, Categorical, ChowLiu, Exchangeable, Gaussian, Smoothing
-from xspn.model import Circuit
 
-__all__ = [
-    "Bernoulli",
-    "Categorical",
-    "ChowLiu",
-    "Circuit",
-    "Exchangeable",
-    "Gaussian",
-    "Product",
-    "Smoothing",
-    "Sum",
-    "XSPNError",
-    "__version__",
-    "load",
-    "save",
-]
+if TYPE_CHECKING:
+    from xspn import datasets as datasets
+    from xspn._core.errors import XSPNError as XSPNError
+    from xspn.circuit import Product as Product
+    from xspn.circuit import Sum as Sum
+    from xspn.estimators import XSPN as XSPN
+    from xspn.estimators import XSPNClassifier as XSPNClassifier
+    from xspn.io import load as load
+    from xspn.io import save as save
+    from xspn.learning.exchangeability import exchangeability_test as exchangeability_test
+    from xspn.learning.exchangeability import exchangeable_groups as exchangeable_groups
+    from xspn.leaves import Bernoulli as Bernoulli
+    from xspn.leaves import Categorical as Categorical
+    from xspn.leaves import ChowLiu as ChowLiu
+    from xspn.leaves import Exchangeable as Exchangeable
+    from xspn.leaves import Gaussian as Gaussian
+    from xspn.leaves import Smoothing as Smoothing
+    from xspn.model import Circuit as Circuit
+
+_HOMES = {
+    "Bernoulli": "xspn.leaves",
+    "Categorical": "xspn.leaves",
+    "ChowLiu": "xspn.leaves",
+    "Circuit": "xspn.model",
+    "Exchangeable": "xspn.leaves",
+    "Gaussian": "xspn.leaves",
+    "Product": "xspn.circuit",
+    "Smoothing": "xspn.leaves",
+    "Sum": "xspn.circuit",
+    "XSPN": "xspn.estimators",
+    "XSPNClassifier": "xspn.estimators",
+    "XSPNError": "xspn._core.errors",
+    "exchangeability_test": "xspn.learning.exchangeability",
+    "exchangeable_groups": "xspn.learning.exchangeability",
+    "load": "xspn.io",
+    "save": "xspn.io",
+}
+
+__all__ = ["__version__", "datasets", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("xspn.datasets")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'xspn' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

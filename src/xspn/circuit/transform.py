@@ -1,7 +1,6 @@
 """Rewritings that keep the distribution: prune, merge, share."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,51 +52,45 @@ def merge(root: Node) -> Node:
         >>> merge(Sum([0.5, 0.5], [Sum([0.5, 0.5], [a, b]), c])).weights.tolist()
         [0.25, 0.25, 0.5]
     """
+    return merge_tracked(root)[0]
+
+
+def merge_tracked(root: Node) -> tuple[Node, dict[int, Node]]:
+    """Merge as `merge` does; return also what each old node (by its `id`) became, or became part of."""
     graph = Graph(root)
-    parents = np.zeros(len(graph), dtype=np.int64)
-    for node in graph.nodes:
+    swallowed_by: dict[int, int] = {}  # the place of a nested node → that of its only parent, of the same kind
+    for place, node in enumerate(graph.nodes):
         for child in graph.child_ids(node):
-            parents[child] += 1
-
-    def visit(node: Node, open_children: Sequence[_Open]) -> _Open:
-        """Collect what a node will hold; it is built once its parent is known not to swallow it."""
-        if not node.children:
-            return _Open(node, [1.0], [node])
-        outer = node.weights if isinstance(node, Sum) else np.ones(len(node.children))
-        weights: list[float] = []
-        children: list[Node] = []
-        for weight, child, place in zip(outer, open_children, graph.child_ids(node), strict=True):
-            if type(child.node) is type(node) and parents[place] == 1:
-                children += child.children
-                weights += [weight * inner for inner in child.weights]
-            else:
-                children.append(child.build())
-                weights.append(weight)
-        return _Open(node, weights, children)
-
-    result: _Open = graph.rebuild(visit)
-    return result.build()
+            if type(graph.nodes[child]) is type(node) and graph.n_parents[child] == 1:
+                swallowed_by[child] = place
+    built: dict[int, Node] = {}
+    for place, node in enumerate(graph.nodes):
+        if place not in swallowed_by:
+            built[place] = _merged(graph, node, swallowed_by, built)
+    became: dict[int, Node] = {}
+    for place in range(len(graph) - 1, -1, -1):  # parents before children
+        into = swallowed_by.get(place)
+        became[id(graph.nodes[place])] = built[place] if into is None else became[id(graph.nodes[into])]
+    return built[len(graph) - 1], became
 
 
-@dataclass
-class _Open:
-    """A node whose children are collected but that is not yet built."""
-
-    node: Node
-    weights: list[float]
-    children: list[Node]
-    built: Node | None = None
-
-    def build(self) -> Node:
-        if self.built is None:
-            same = len(self.children) == len(self.node.children) and not _changed(self.node, self.children)
-            if same or not self.node.children:
-                self.built = self.node
-            elif isinstance(self.node, Sum):
-                self.built = Sum(np.array(self.weights), self.children)
-            else:
-                self.built = Product(self.children)
-        return self.built
+def _merged(graph: Graph, top: Node, swallowed_by: Mapping[int, int], built: Mapping[int, Node]) -> Node:
+    """Return the node that holds what `top` and the nodes swallowed below it hold, in their order."""
+    weights: list[float] = []
+    children: list[Node] = []
+    waiting: list[tuple[float, Node]] = [(1.0, top)]
+    while waiting:
+        weight, node = waiting.pop()
+        place = graph.id_of(node)
+        if node is not top and place not in swallowed_by:
+            weights.append(weight)
+            children.append(built[place])
+            continue
+        own = node.weights if isinstance(node, Sum) else np.ones(len(node.children))
+        waiting.extend((weight * float(w), child) for w, child in zip(own[::-1], node.children[::-1], strict=True))
+    if len(children) == len(top.children) and not _changed(top, children):
+        return top
+    return Sum(np.array(weights), children) if isinstance(top, Sum) else Product(children)
 
 
 def share(root: Node) -> Node:

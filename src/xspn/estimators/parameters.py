@@ -1,0 +1,73 @@
+"""The parameters that learning estimators share."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from xspn._core.random import RandomState
+from xspn.estimators.base import BinaryInput
+from xspn.estimators.options import paper_models
+
+
+class LearnerParameters(BinaryInput):
+    """Everything that can be set about learning a circuit.
+
+    Args:
+        min_instances: Slices of fewer rows become a leaf.
+        independence_threshold: ρ of the G-test of independence; larger values find more independence.
+        significance: The level of the exchangeability test; smaller values find more exchangeability.
+        smoothing: The Laplace pseudo-count α.
+        shrinkage: How many rows the cluster's surroundings count for in a leaf's parameters.
+        exchangeability: "global", "pairwise", "full", or None for a conventional SPN.
+        clustering: "auto", "bernoulli", "variable", "gmm" (as in the paper) or "kmeans".
+        fallback: "auto", "factorized", "exchangeable", "chow_liu" or "blocks".
+        n_estimators: The number of circuits, learned on bootstrap samples and mixed into one.
+        binarize: Values above this number count as 1, others as 0; None takes zeros and ones only.
+        options: Further settings of `xspn.learning.config.LearnConfig`, by name.
+        n_jobs: Threads for one circuit, processes for several; −1 for all cores. The result does not depend on it.
+        random_state: A seed, for the same circuit every time.
+        verbose: 1 shows a progress bar.
+    """
+
+    def __init__(
+        self,
+        min_instances: int = 20,
+        independence_threshold: float = 5.0,
+        significance: float = 0.01,
+        smoothing: float = 0.1,
+        shrinkage: float = 2.0,
+        exchangeability: str | None = "global",
+        clustering: str = "auto",
+        fallback: str = "auto",
+        n_estimators: int = 1,
+        binarize: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.min_instances = min_instances
+        self.independence_threshold = independence_threshold
+        self.significance = significance
+        self.smoothing = smoothing
+        self.shrinkage = shrinkage
+        self.exchangeability = exchangeability
+        self.clustering = clustering
+        self.fallback = fallback
+        self.n_estimators = n_estimators
+        self.binarize = binarize
+        self.options = options
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, model: str, **changes: Any) -> Self:
+        """Return one of the paper's models: "SPN", "SPN-CLT", "XSPN-T" or "XSPN-TF".
+
+        The settings are those that the paper's program ran with, except that nothing is left unsmoothed.
+
+        Args:
+            model: The name.
+            changes: Parameters that shall differ, such as `min_instances` or `random_state`.
+        """
+        return cls(**{**paper_models[model], **changes})

@@ -1,0 +1,45 @@
+"""A progress bar for learning: a bar on a terminal, plain lines elsewhere."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from xspn.learning.learner import Progress
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+@contextmanager
+def learning_progress(verbose: int, n_circuits: int) -> Iterator[Progress | None]:
+    """Provide a function that is told how much of the work is done, or None if nobody wants to know."""
+    if not verbose:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(file=sys.stderr)
+    what = "learning" if n_circuits == 1 else f"learning {n_circuits} circuits"
+    if not console.is_terminal:
+        yield _lines(what)
+        return
+    with Bar(console=console, transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+
+        def show(done: int, of: int) -> None:
+            bar.update(task, completed=done / max(of, 1))
+
+        yield show
+
+
+def _lines(what: str) -> Progress:
+    last = monotonic()
+
+    def show(done: int, of: int) -> None:
+        nonlocal last
+        if monotonic() - last >= SECONDS_BETWEEN_LINES:
+            last = monotonic()
+            sys.stderr.write(f"{what}: {done / max(of, 1):.0%} of the table is settled\n")
+
+    return show

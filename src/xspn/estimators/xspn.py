@@ -1,0 +1,77 @@
+"""`XSPN`: learn a circuit from a table of zeros and ones."""
+
+from typing import Any, Self
+
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted
+
+from xspn._core.random import generator
+from xspn.estimators.base import DensityEstimator
+from xspn.estimators.explain import explain
+from xspn.estimators.options import learn_config
+from xspn.estimators.parameters import LearnerParameters
+from xspn.estimators.progress import learning_progress
+from xspn.learning.data import BinaryData
+from xspn.learning.ensemble import learn_bag
+from xspn.learning.trace import Trace
+from xspn.model import Circuit
+
+EQUAL_ROWS_MATTER = ("gmm",)  # clusterings that cannot take weights
+
+
+class XSPN(DensityMixin, LearnerParameters, DensityEstimator):  # type: ignore[misc]
+    """An exchangeability-aware sum-product network, learned from data alone.
+
+    The parameters are described at `LearnerParameters`.
+
+    Attributes:
+        circuit_: The learned circuit, for every exact query.
+        trace_: Why each of its nodes is what it is.
+        n_features_in_: The number of columns.
+        feature_names_in_: Their names, if the table was a DataFrame.
+
+    Examples:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> X = (rng.random((1000, 6)) < rng.choice([0.1, 0.8], size=(1000, 1))).astype(int)
+        >>> model = XSPN(random_state=0).fit(X)
+        >>> model.circuit_.root
+        Exchangeable over {0, 1, 2, 3, 4, 5} by Count()
+        >>> model.predict_marginals([[1, 1, 1, np.nan, np.nan, np.nan]]).round(1).tolist()
+        [[1.0, 1.0, 1.0, 0.8, 0.8, 0.8]]
+    """
+
+    circuit_: Circuit
+    trace_: Trace
+
+    def fit(self, X: Any, y: Any = None, *, X_valid: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the circuit.
+
+        Args:
+            X: A table of zeros and ones (array or DataFrame; bool, int or float).
+            y: Ignored.
+            X_valid: Rows kept apart; their mean log-likelihood becomes `valid_score_`.
+            sample_weight: How often each row counts.
+        """
+        config = learn_config(self)
+        bits = self._training_bits(X)
+        weights = self._row_weights(sample_weight, len(bits))
+        data = BinaryData.of(bits, weights, merge_equal_rows=config.clustering not in EQUAL_ROWS_MATTER)
+        seed = int(generator(self.random_state).integers(2**63 - 1))
+        with learning_progress(self.verbose, self.n_estimators) as progress:
+            learned = learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress)
+        names = getattr(self, "feature_names_in_", None)
+        circuit = Circuit(learned.root, None if names is None else list(names), bits.shape[1])
+        # Set last: an interrupted fit leaves the estimator as it was.
+        self.circuit_, self.trace_ = circuit, learned.trace
+        if X_valid is not None:
+            self.valid_score_ = self.score(X_valid)
+        return self
+
+    def explain(self, most: int = 10) -> str:
+        """Say in words what was found: which variables are exchangeable, where, and with what evidence."""
+        check_is_fitted(self)
+        return explain(self.circuit_, self.trace_, most)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "circuit_")

@@ -1,0 +1,1 @@
+"""Learning circuits from data: LearnSPN, LearnXSPN, and what they are made of."""

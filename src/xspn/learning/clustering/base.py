@@ -1,0 +1,57 @@
+"""What a clustering returns, and the registry of clusterings.
+
+A clustering is a function (summary, rng) → Split or None; None means that it found one cluster only. To add one, write
+one file, register it, and import it in `xspn/learning/clustering/__init__.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+
+from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.registry import Registry
+from xspn.learning.summary import Summary
+
+clusterings: "Registry[Callable[[Summary, np.random.Generator], Split | None]]" = Registry("clustering")
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows split into clusters 0..k−1.
+
+    Attributes:
+        labels: The cluster of each row.
+        variable: The position of the variable whose value is the cluster, if the split is on one variable.
+        score: The gain in penalised log-likelihood over not splitting, variables taken as independent in each cluster.
+    """
+
+    labels: IntArray
+    variable: int | None = None
+    score: float = np.nan
+
+
+def factorised_log_likelihood(ones: FloatArray, total: FloatArray | float) -> FloatArray:
+    """Return the maximum log-likelihood of independent bits with these counts of ones, summed over the last axis."""
+    total = np.asarray(total, dtype=np.float64)[..., None]
+    zeros = np.maximum(total - ones, 0.0)
+    return np.asarray((xlogy(ones, ones) + xlogy(zeros, zeros) - xlogy(total, total)).sum(axis=-1))
+
+
+def bic_penalty(total: float, n_parameters: int) -> float:
+    """Return the price of free parameters: half the logarithm of the number of rows each."""
+    return 0.5 * n_parameters * float(np.log(max(total, 1.0)))
+
+
+def gain_of_labels(summary: Summary, labels: IntArray) -> float:
+    """Return the penalised gain of two clusters over one."""
+    cells, weights = summary.rows()
+    second = labels == 1
+    ones = (weights[second].astype(np.float32) @ cells[second]).astype(np.float64)
+    n_second = float(weights[second].sum())
+    both = np.array([summary.ones - ones, ones])
+    sizes = np.array([summary.total - n_second, n_second])
+    split = factorised_log_likelihood(both, sizes).sum() + xlogy(sizes, sizes / summary.total).sum()
+    whole = factorised_log_likelihood(summary.ones, summary.total)
+    return float(split - whole) - bic_penalty(summary.total, summary.n + 1)

@@ -1,0 +1,50 @@
+"""Gaussian mixtures, as in the paper, and k-means: thin wrappers of scikit-learn."""
+
+import warnings
+
+import numpy as np
+
+from xspn._core.errors import ParameterError
+from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
+from xspn.learning.summary import Summary
+
+
+def gmm_split(summary: Summary, rng: np.random.Generator) -> Split | None:
+    """Return two clusters by a Gaussian mixture with full covariances, as the paper's program runs it."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    cells, weights = summary.rows()
+    if not (weights == weights[0]).all():
+        raise ParameterError("clustering='gmm' cannot take sample weights; use 'bernoulli', 'variable' or 'auto'")
+    if len(cells) < 2:
+        return None
+    model = GaussianMixture(2, covariance_type="full", max_iter=100, n_init=2, random_state=int(rng.integers(2**31)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = model.fit_predict(cells.astype(np.float64))
+    return _split(summary, labels)
+
+
+def kmeans_split(summary: Summary, rng: np.random.Generator) -> Split | None:
+    """Return two clusters by k-means."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    cells, weights = summary.rows()
+    if len(cells) < 2:
+        return None
+    model = KMeans(2, n_init=3, random_state=int(rng.integers(2**31)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = model.fit(cells, sample_weight=weights).labels_
+    return _split(summary, labels)
+
+
+def _split(summary: Summary, labels: np.ndarray) -> Split | None:
+    own = np.asarray(labels, dtype=np.int64)
+    return Split(own, score=gain_of_labels(summary, own)) if 0 < own.sum() < len(own) else None
+
+
+clusterings.add("gmm", gmm_split)
+clusterings.add("kmeans", kmeans_split)

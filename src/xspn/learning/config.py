@@ -1,0 +1,102 @@
+"""Everything that can be chosen about learning a circuit."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from xspn._core.checks import smoothing_mass
+from xspn._core.errors import ParameterError
+from xspn.learning.clustering import clusterings
+from xspn.learning.exchangeability import tests
+from xspn.learning.fallback import LeafOptions, fallbacks
+from xspn.learning.fallback.base import CountSpread
+
+Components = Literal["all", "two"]
+Constants = Literal["together", "apart"]
+
+
+@dataclass(frozen=True)
+class LearnConfig:
+    """The choices of LearnXSPN; the defaults are this library's own.
+
+    Attributes:
+        min_instances: Slices of fewer rows become a fallback leaf.
+        independence_threshold: ρ of the G-test: a pair is independent if its statistic is below 2ρ + 0.001.
+        significance: The level of the exchangeability test.
+        smoothing: The Laplace pseudo-count α.
+        exchangeability: The test: "global", "pairwise", "full", or None for a conventional SPN.
+        test_options: Further arguments of the test.
+        clustering: How rows are split: "auto", "bernoulli", "variable", "gmm", "kmeans".
+        fallback: What becomes of small slices: "auto", "factorized", "exchangeable", "chow_liu", "blocks".
+        count_spread: How exchangeable leaves found by the test are smoothed.
+        fallback_count_spread: How exchangeable leaves made as fallback are smoothed.
+        shrinkage: How many rows the sum above a leaf counts for in its parameters: clusters of few rows borrow strength
+            from the rows that they were cut from.
+        components: Split into all independent groups at once, or into "two": one of them and the rest.
+        constants: Variables that are constant in a slice become a fallback leaf "together" (deviations tend to come
+            together), or leaves of their own, each "apart", as in the paper's program.
+        rows_first: Cluster the rows of the root before anything else, as the paper's SPN baseline does.
+    """
+
+    min_instances: int = 20
+    independence_threshold: float = 5.0
+    significance: float = 0.01
+    smoothing: float = 0.1
+    exchangeability: str | None = "global"
+    test_options: tuple[tuple[str, Any], ...] = ()
+    clustering: str = "auto"
+    fallback: str = "auto"
+    count_spread: CountSpread = "values"
+    fallback_count_spread: CountSpread = "values"
+    shrinkage: float = 2.0
+    components: Components = "all"
+    constants: Constants = "together"
+    rows_first: bool = False
+
+    def __post_init__(self) -> None:
+        _whole("min_instances", self.min_instances, 1)
+        _number("independence_threshold", self.independence_threshold, 0.0, np.inf)
+        _number("significance", self.significance, 0.0, 1.0)
+        smoothing_mass(self.smoothing)
+        smoothing_mass(self.shrinkage, "shrinkage")
+        if self.exchangeability is not None:
+            tests[self.exchangeability]
+        clusterings[self.clustering]
+        fallbacks[self.fallback]
+        _one_of("components", self.components, get_args(Components))
+        _one_of("constants", self.constants, get_args(Constants))
+        _one_of("count_spread", self.count_spread, get_args(CountSpread))
+        _one_of("fallback_count_spread", self.fallback_count_spread, get_args(CountSpread))
+        _one_of("rows_first", self.rows_first, (False, True))
+
+    @property
+    def tested_leaves(self) -> LeafOptions:
+        """How leaves that the test allows are smoothed."""
+        return LeafOptions(self.smoothing, self.count_spread)
+
+    @property
+    def fallback_leaves(self) -> LeafOptions:
+        """How fallback leaves are smoothed."""
+        return LeafOptions(self.smoothing, self.fallback_count_spread)
+
+    @property
+    def fallback_name(self) -> str:
+        """The fallback by its registered name; "auto" leaves exchangeable leaves out of a conventional SPN."""
+        return "auto_conventional" if self.fallback == "auto" and self.exchangeability is None else self.fallback
+
+
+def _one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
+    if value not in known:
+        raise ParameterError(f"{name}: expected one of {', '.join(map(repr, known))}, found {value!r}")
+
+
+def _whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name}: expected a whole number of at least {least}, found {value!r}")
+
+
+def _number(name: str, value: Any, least: float, most: float) -> None:
+    good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not good or not least <= value <= most:
+        raise ParameterError(f"{name}: expected a number from {least:g} to {most:g}, found {value!r}")

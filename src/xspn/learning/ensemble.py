@@ -1,0 +1,74 @@
+"""Several circuits learned on bootstrap samples, mixed into one."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from xspn._core.errors import ParameterError
+from xspn._core.random import child_seed
+from xspn.circuit.graph import Graph, from_records
+from xspn.circuit.nodes import Node, Sum
+from xspn.learning.assembly import Learned
+from xspn.learning.config import LearnConfig
+from xspn.learning.data import BinaryData
+from xspn.learning.learner import Progress, learn
+from xspn.learning.trace import Branch, Trace, TraceEntry
+
+
+def learn_bag(
+    data: BinaryData,
+    config: LearnConfig,
+    seed: int,
+    n_circuits: int = 1,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Learned:
+    """Learn one circuit, or a uniform mixture of circuits on bootstrap samples of the rows.
+
+    One circuit is learned by threads, several by processes; the result is the same for any number of them.
+    """
+    if isinstance(n_circuits, bool) or not isinstance(n_circuits, int | np.integer) or n_circuits < 1:
+        raise ParameterError(f"n_estimators: expected a whole number of at least 1, found {n_circuits!r}")
+    if n_circuits == 1:
+        return learn(data, config, seed, effective_n_jobs(n_jobs), progress)
+    jobs = (delayed(_member)(data, config, child_seed(seed, index)) for index in range(n_circuits))
+    members: list[tuple[list[Any], Trace]] = []
+    for member in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+        members.append(member)
+        if progress is not None:
+            progress(len(members), n_circuits)
+    roots = [from_records(records) for records, _ in members]
+    root = Sum(np.full(n_circuits, 1.0 / n_circuits), roots)
+    return Learned(root, _joined(root, roots, [trace for _, trace in members]))
+
+
+def _member(data: BinaryData, config: LearnConfig, seed: int) -> tuple[list[Any], Trace]:
+    """Learn a circuit on a bootstrap sample; return it flat, because nested nodes would be pickled recursively."""
+    rng = np.random.default_rng(seed)
+    total = round(float(data.weights.sum()))
+    counts = rng.multinomial(max(total, 1), data.weights / data.weights.sum()).astype(np.float64)
+    sample = BinaryData.of(data.bits, counts, merge_equal_rows=False)
+    learned = learn(_repeated(sample) if config.clustering == "gmm" else sample, config, seed)
+    return list(Graph(learned.root).records()), learned.trace
+
+
+def _repeated(data: BinaryData) -> BinaryData:
+    """Return rows as often as their weights say, for a clustering that takes no weights."""
+    bits = np.repeat(data.bits, data.weights.astype(np.int64), axis=0)
+    return BinaryData(bits, np.ones(len(bits)))
+
+
+def _joined(root: Node, roots: list[Node], traces: list[Trace]) -> Trace:
+    """Renumber the members' traces for the nodes of the whole."""
+    whole = Graph(root)
+    entries: list[TraceEntry] = []
+    for member, trace in zip(roots, traces, strict=True):
+        own = Graph(member)
+        start = len(entries)
+        for entry in trace:
+            branch = entry.branch
+            moved: Branch | None = None if branch is None else replace(branch, parent=branch.parent + start)
+            entries.append(replace(entry, node=whole.id_of(own.nodes[entry.node]), branch=moved))
+    return Trace(tuple(entries))

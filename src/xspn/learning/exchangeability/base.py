@@ -1,0 +1,38 @@
+"""What a test of exchangeability returns, and the registry of tests.
+
+A test is a function (summary, options) → TestResult. To add one, write one file, register it, and import it in
+`xspn/learning/exchangeability/__init__.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from xspn._core.registry import Registry
+
+tests: "Registry[Callable[..., TestResult]]" = Registry("exchangeability test")
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """The outcome of a test whose null hypothesis is exchangeability: a small p-value speaks against it.
+
+    Attributes:
+        method: Which test this is.
+        statistic: The test statistic.
+        dof: Its degrees of freedom under the null hypothesis.
+        p_value: The probability of so large a statistic if the variables are exchangeable.
+        parts: Statistics that the test is made of, by name.
+    """
+
+    __test__ = False  # not a test class, whatever its name suggests to pytest
+
+    method: str
+    statistic: float
+    dof: float
+    p_value: float
+    parts: dict[str, Any] = field(default_factory=dict)
+
+    def rejects(self, level: float) -> bool:
+        """Whether exchangeability is rejected at this level."""
+        return self.p_value < level

@@ -1,0 +1,103 @@
+"""Which variables can be interchanged with which: a partition found from data, with evidence."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.cluster.hierarchy import ClusterNode, average, to_tree
+from scipy.spatial.distance import squareform
+
+from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.checks import table
+from xspn._core.errors import ParameterError
+from xspn.learning.binary import binary_table, column_names
+from xspn.learning.data import BinaryData
+from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.exchangeability.global_test import global_test
+from xspn.learning.summary import Summary
+
+
+@dataclass(frozen=True)
+class Group:
+    """Variables that can be interchanged.
+
+    Attributes:
+        variables: Their columns.
+        names: Their names, if the table had any.
+        test: The test that did not reject their exchangeability; None for a variable on its own.
+    """
+
+    variables: tuple[int, ...]
+    names: tuple[str, ...] | None
+    test: TestResult | None
+
+
+def exchangeable_groups(X: Any, level: float = 0.01) -> list[Group]:
+    """Partition the columns of a 0/1 table into groups whose members can be interchanged; largest first.
+
+    Two variables are near each other if they are one equally often, and equally often together with every third one.
+    The tree of nearest groups (average linkage) is walked from the top: a group whose exchangeability is not rejected
+    at `level` is kept whole, another one is opened.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> def block(p):  # two kinds of days: on some everybody is likely to come
+        ...     return rng.random((2000, 4)) < np.where(rng.random((2000, 1)) < 0.5, p, 0.1)
+        >>> groups = exchangeable_groups(np.hstack([block(0.9), block(0.5)]))
+        >>> [group.variables for group in groups]
+        [(0, 1, 2, 3), (4, 5, 6, 7)]
+    """
+    if not 0 < level < 1:
+        raise ParameterError(f"level: expected a number between 0 and 1, found {level!r}")
+    names = column_names(X)
+    bits = binary_table(table(X, what="X"), names)
+    data = BinaryData.of(bits)
+    everything = np.arange(bits.shape[1])
+    cells = data.slice(np.arange(len(data.bits)), everything)
+    summary = Summary.of(cells, data.weights)
+    found: list[Group] = []
+    for members, test in _partition(summary, level):
+        own = tuple(int(v) for v in members)
+        found.append(Group(own, None if names is None else tuple(names[v] for v in own), test))
+    return sorted(found, key=lambda group: (-len(group.variables), group.variables))
+
+
+def _partition(summary: Summary, level: float) -> list[tuple[IntArray, TestResult | None]]:
+    if summary.n == 1:
+        return [(np.array([0]), None)]
+    tree = to_tree(average(squareform(_distances(summary), checks=False)))
+    cells, weights = summary.rows()
+    found: list[tuple[IntArray, TestResult | None]] = []
+    stack: list[ClusterNode] = [tree]
+    while stack:
+        node = stack.pop()
+        members = np.sort(np.array(node.pre_order(), dtype=np.int64))
+        if node.is_leaf():
+            found.append((members, None))
+            continue
+        test = global_test(Summary.of(cells[:, members], weights), p_value="auto")
+        if test.rejects(level):
+            stack += [node.get_left(), node.get_right()]
+        else:
+            found.append((members, test))
+    return found
+
+
+def _distances(summary: Summary) -> FloatArray:
+    """Return how differently two variables behave, in units of what chance would make of interchangeable ones: (n, n).
+
+    If i and j can be interchanged, then in each row where they differ it is a coin toss which of them is one, whatever
+    the other variables are. So n₁₀ − n₀₁ has variance n₁₀ + n₀₁, and G_ik − G_jk that times (roughly) the mean of k.
+    """
+    _, n10, n01, _ = summary.pair_table()
+    discordant = n10 + n01
+    ones = summary.ones
+    scale = np.where(ones > 0, summary.total / np.where(ones > 0, ones, 1.0), 0.0)
+    weighted = summary.pairs * np.sqrt(scale)[None, :]
+    squares = (weighted**2).sum(axis=1)
+    apart = squares[:, None] + squares[None, :] - 2 * weighted @ weighted.T
+    apart -= n10**2 * scale[:, None] + n01**2 * scale[None, :]  # the terms k = i and k = j say nothing
+    apart = np.maximum(apart, 0.0) + (n10 - n01) ** 2
+    distances = np.divide(apart, discordant, out=np.zeros_like(apart), where=discordant > 0)
+    np.fill_diagonal(distances, 0.0)
+    return np.asarray((distances + distances.T) / 2)

@@ -1,0 +1,61 @@
+"""A mixture of the fallbacks, in the shares that predict left-out rows best."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.logspace import logsumexp_quiet
+from xspn.circuit.nodes import Sum
+from xspn.learning.fallback.base import Candidate, Fallback, LeafData, LeafOptions, fallbacks
+from xspn.learning.fallback.blocks import blocks_leaf
+from xspn.learning.fallback.chow_liu import chow_liu_leaf
+from xspn.learning.fallback.factorized import factorized_leaf
+
+SMALLEST_SHARE = 0.05
+PRIOR_ROWS = 3.0
+EM_STEPS = 20
+
+
+def best_of(*makers: Fallback) -> Fallback:
+    """Return the fallback that makes all candidates and stacks them."""
+
+    def choose(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
+        if len(variables) == 1:
+            return factorized_leaf(data, variables, options)
+        return stack([make(data, variables, options) for make in makers], data.own.rows()[1])
+
+    return choose
+
+
+def stack(candidates: Sequence[Candidate], weights: FloatArray) -> Candidate:
+    """Return the mixture of candidates that predicts left-out rows best, or the only one worth its share.
+
+    A row that surprises one candidate may be ordinary to another, and a mixture is surprised by neither. The shares
+    come from EM on the leave-one-out probabilities. Each candidate has a prior of a few rows: with little data the
+    mixture stays even, because the scores are noise then; with much data the better candidates take all.
+    """
+    logs = np.array([candidate.left_out for candidate in candidates])  # (candidates, rows)
+    shares = np.full(len(logs), 1.0 / len(logs))
+    for _ in range(EM_STEPS):
+        shares = _em_step(logs, shares, weights)
+    kept = np.flatnonzero(shares >= SMALLEST_SHARE)
+    chosen = [candidates[int(k)] for k in kept]
+    if len(chosen) == 1:
+        return chosen[0]
+    shares = shares[kept] / shares[kept].sum()
+    mixed = logsumexp_quiet(logs[kept] + np.log(shares)[:, None], axis=0)
+    return Candidate(" + ".join(c.name for c in chosen), Sum(shares, [c.node for c in chosen]), mixed)
+
+
+def _em_step(logs: FloatArray, shares: FloatArray, weights: FloatArray) -> FloatArray:
+    joint = logs + np.log(shares)[:, None]
+    total = logsumexp_quiet(joint, axis=0)
+    posterior = np.exp(joint - np.where(np.isneginf(total), 0.0, total))
+    updated = posterior @ weights + PRIOR_ROWS
+    return np.asarray(updated / updated.sum())
+
+
+best_fallback = best_of(factorized_leaf, blocks_leaf, chow_liu_leaf)
+fallbacks.add("auto", best_fallback)
+fallbacks.add("auto_conventional", best_of(factorized_leaf, chow_liu_leaf))

@@ -1,0 +1,25 @@
+"""Independent bits."""
+
+import numpy as np
+
+from xspn._core.arrays import IntArray
+from xspn.circuit.nodes import Product
+from xspn.learning.fallback.base import Candidate, LeafData, LeafOptions, fallbacks
+from xspn.leaves.bernoulli import Bernoulli
+
+
+def factorized_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
+    """Return a product of Bernoulli leaves (one leaf for a single variable)."""
+    alpha = options.smoothing
+    ones, total = data.pooled.ones, data.pooled.total
+    p = (ones + alpha) / (total + 2 * alpha)
+    leaves = [Bernoulli(int(v), p=float(q)) for v, q in zip(variables, p, strict=True)]
+    one = data.left_out(ones, alpha, total + 2 * alpha)
+    zero = data.left_out(total - ones, alpha, total + 2 * alpha)
+    cells, _ = data.own.rows()
+    with np.errstate(invalid="ignore"):
+        left_out = np.where(cells > 0, one, zero).sum(axis=1)
+    return Candidate("factorized", leaves[0] if len(leaves) == 1 else Product(leaves), left_out)
+
+
+fallbacks.add("factorized", factorized_leaf)

@@ -1,0 +1,5 @@
+"""Which variables depend on each other."""
+
+from xspn.learning.independence.g_test import dependent_pairs, independent_groups
+
+__all__ = ["dependent_pairs", "independent_groups"]

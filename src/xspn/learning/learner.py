@@ -1,0 +1,144 @@
+"""LearnXSPN: a queue of tasks, each decided by the policy and carried out here."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from time import perf_counter
+
+import numpy as np
+
+from xspn._core.arrays import IntArray
+from xspn.learning.assembly import Learned, Record, assemble
+from xspn.learning.clustering import Split, clusterings
+from xspn.learning.config import LearnConfig
+from xspn.learning.data import BinaryData
+from xspn.learning.fallback import LeafData, exchangeable_leaf, factorized_leaf, fallbacks
+from xspn.learning.policy import Decision, Operation, decide
+from xspn.learning.summary import Summary
+from xspn.learning.task import Task
+from xspn.leaves.bernoulli import Bernoulli
+
+Progress = Callable[[int, int], None]  # (rows × variables settled, of how many)
+
+
+def learn(
+    data: BinaryData, config: LearnConfig, seed: int = 0, n_jobs: int = 1, progress: Progress | None = None
+) -> Learned:
+    """Learn the structure and the parameters of a circuit.
+
+    Tasks are taken in the order in which they came up, generation by generation, so that a generation can be shared out
+    to threads: what a task becomes depends on its data and on its place in the tree alone.
+    """
+    return _Learner(data, config, progress).learn(seed, n_jobs)
+
+
+class _Learner:
+    def __init__(self, data: BinaryData, config: LearnConfig, progress: Progress | None) -> None:
+        self.data = data
+        self.config = config
+        self.progress = progress
+
+    def learn(self, seed: int, n_jobs: int) -> Learned:
+        n_rows, n_variables = self.data.bits.shape
+        root = Task(np.arange(n_rows), np.arange(n_variables), seed)
+        records: list[Record] = []
+        generation: list[tuple[Task, int | None]] = [(root, None)]
+        settled = 0
+        with _workers(n_jobs) as run_all:
+            while generation:
+                done = run_all(self._carry_out, [task for task, _ in generation])
+                upcoming: list[tuple[Task, int | None]] = []
+                for record, (_, parent) in zip(done, generation, strict=True):
+                    if parent is not None:
+                        records[parent].children.append(len(records))
+                    upcoming += [(below, len(records)) for below in record.below]
+                    records.append(record)
+                    settled += record.cells_settled()
+                if self.progress is not None:
+                    self.progress(settled, n_rows * n_variables)
+                generation = upcoming
+        return assemble(records)
+
+    def _carry_out(self, task: Task) -> Record:
+        """Decide what to do with a task, and do it."""
+        start = perf_counter()
+        cells = self.data.slice(task.rows, task.variables)
+        summary = Summary.of(cells, self.data.weights[task.rows])
+        decision = decide(summary, self.config, is_root=task.depth == 0, connected=task.connected)
+        record = self._act(task, summary, decision)
+        record.seconds = perf_counter() - start
+        return record
+
+    def _act(self, task: Task, summary: Summary, decision: Decision) -> Record:
+        record = Record(task, decision.operation, "", summary.total, decision.test)
+        match decision.operation:
+            case Operation.UNIVARIATE:
+                informed = self._in_context(task, summary)
+                record.node = factorized_leaf(informed, task.variables, self.config.fallback_leaves).node
+            case Operation.EXCHANGEABLE:
+                informed = self._in_context(task, summary)
+                record.node = exchangeable_leaf(informed, task.variables, self.config.tested_leaves).node
+            case Operation.FEW_ROWS:
+                self._fall_back(record, summary)
+            case Operation.CONSTANTS | Operation.INDEPENDENT:
+                record.below = [
+                    task.child(k, variables=task.variables[group], connected=connected)
+                    for k, (group, connected) in enumerate(zip(decision.groups, decision.connected, strict=True))
+                ]
+            case _:
+                self._cluster(record, summary)
+        return record
+
+    def _in_context(self, task: Task, summary: Summary) -> LeafData:
+        """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
+        if task.context is None or self.config.shrinkage == 0:
+            return LeafData.alone(summary)
+        context = self.data.slice(task.context, task.variables)
+        return LeafData.in_context(summary, context, self.data.weights[task.context], self.config.shrinkage)
+
+    def _fall_back(self, record: Record, summary: Summary) -> None:
+        make = fallbacks[self.config.fallback_name]
+        found = make(self._in_context(record.task, summary), record.task.variables, self.config.fallback_leaves)
+        record.node, record.detail = found.node, found.name
+
+    def _cluster(self, record: Record, summary: Summary) -> None:
+        split = clusterings[self.config.clustering](summary, np.random.default_rng(record.task.seed))
+        if split is None:
+            record.operation = Operation.NO_SPLIT
+            self._fall_back(record, summary)
+        elif split.variable is None:
+            self._mix(record, split)
+        else:
+            self._cut(record, split, split.variable)
+
+    def _mix(self, record: Record, split: Split) -> None:
+        """Make a sum whose weights are the clusters' shares."""
+        task = record.task
+        parts = [task.rows[split.labels == label] for label in np.unique(split.labels)]
+        weights = np.array([self.data.weights[part].sum() for part in parts])
+        record.weights = (weights / weights.sum()).tolist()
+        record.below = [task.child(k, rows=part) for k, part in enumerate(parts)]
+        record.extra = [[] for _ in parts]
+        record.detail = f"{len(parts)} clusters"
+
+    def _cut(self, record: Record, split: Split, position: int) -> None:
+        """Make a deterministic sum on the value of one variable: its smoothing is in the weights."""
+        task, alpha = record.task, self.config.smoothing
+        variable = int(task.variables[position])
+        rest = np.delete(task.variables, position)
+        parts: list[IntArray] = [task.rows[split.labels == value] for value in (0, 1)]
+        masses = np.array([self.data.weights[part].sum() + alpha for part in parts])
+        record.weights = (masses / masses.sum()).tolist()
+        record.below = [task.child(value, rows=part, variables=rest) for value, part in enumerate(parts)]
+        record.extra = [[Bernoulli(variable, p=float(value))] for value in (0, 1)]
+        record.detail, record.cut = f"split on variable {variable}", variable
+
+
+@contextmanager
+def _workers(n_jobs: int) -> Iterator[Callable[[Callable[[Task], Record], list[Task]], list[Record]]]:
+    """Provide a function that runs tasks, in this thread or in several, and returns the results in order."""
+    if n_jobs == 1:
+        yield lambda work, tasks: [work(task) for task in tasks]
+        return
+    with ThreadPoolExecutor(n_jobs) as pool:
+        yield lambda work, tasks: list(pool.map(work, tasks))

@@ -1,0 +1,40 @@
+"""A task: the slice of the data that one node of the circuit is to be learned from."""
+
+from dataclasses import dataclass
+
+from xspn._core.arrays import IntArray
+from xspn._core.random import child_seed
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Rows and variables by index, and all that the node's place in the tree decides.
+
+    Attributes:
+        rows: Which rows.
+        variables: Which columns.
+        seed: The seed of this place in the tree: the same for any order and number of workers.
+        depth: How far below the root.
+        connected: Whether the variables were found to be one component of dependent variables on these rows.
+        context: The rows of the sum above, from which these are a cluster; None above any sum.
+    """
+
+    rows: IntArray
+    variables: IntArray
+    seed: int
+    depth: int = 0
+    connected: bool = False
+    context: IntArray | None = None
+
+    def child(
+        self, index: int, *, rows: IntArray | None = None, variables: IntArray | None = None, connected: bool = False
+    ) -> "Task":
+        """Return the task of child `index` with fewer rows or variables."""
+        return Task(
+            self.rows if rows is None else rows,
+            self.variables if variables is None else variables,
+            child_seed(self.seed, index),
+            self.depth + 1,
+            connected,
+            self.context if rows is None else self.rows,
+        )
