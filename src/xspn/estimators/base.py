@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from xspn._core.arrays import AnyArray, FloatArray
@@ -62,7 +62,7 @@ class BinaryInput(BaseEstimator):  # type: ignore[misc]
         return None if sample_weight is None else weights_of_rows(sample_weight, n_rows)
 
 
-class DensityEstimator(BinaryInput):
+class DensityEstimator(DensityMixin, BinaryInput):  # type: ignore[misc]
     """An estimator whose result is a circuit, `circuit_`."""
 
     circuit_: Circuit

@@ -2,7 +2,6 @@
 
 from typing import Any, Self
 
-from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from xspn._core.random import generator
@@ -19,7 +18,7 @@ from xspn.model import Circuit
 EQUAL_ROWS_MATTER = ("gmm",)  # clusterings that cannot take weights
 
 
-class XSPN(DensityMixin, LearnerParameters, DensityEstimator):  # type: ignore[misc]
+class XSPN(LearnerParameters, DensityEstimator):
     """An exchangeability-aware sum-product network, learned from data alone.
 
     The parameters are described at `LearnerParameters`.
