@@ -113,7 +113,7 @@ def test_mpe_by_max_product(case):
 
 
 @settings(max_examples=200)
-@given(cases(most_variables=8, most_worlds=300))
+@given(cases(most_variables=8, most_worlds=300, components=4))
 def test_exact_mpe(case):
     circuit, rng = case
     rows = random_rows(rng, circuit, 4)

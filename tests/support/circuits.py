@@ -121,12 +121,16 @@ class Builder:
         return Blocks(parts, [self.statistic(len(part), k, nested=len(part) > 2) for part in parts])
 
 
-def random_circuit(rng, cardinalities, depth, spare_columns=0):
-    """A circuit over variables of these cardinalities, at random places among some spare columns."""
+def random_circuit(rng, cardinalities, depth, spare_columns=0, components=1):
+    """A circuit over variables of these cardinalities, at random places among some spare columns.
+
+    With several components the root is a mixture of as many circuits.
+    """
     n = len(cardinalities) + spare_columns
     columns = sorted(int(c) for c in rng.choice(n, size=len(cardinalities), replace=False))
     builder = Builder(rng, dict(zip(columns, cardinalities, strict=True)))
-    return Circuit(builder.node(columns, depth), n_variables=n)
+    parts = [builder.node(columns, depth) for _ in range(components)]
+    return Circuit(parts[0] if components == 1 else Sum(builder.weights(components), parts), n_variables=n)
 
 
 def random_rows(rng, circuit, count):
@@ -146,7 +150,7 @@ def any_rows(rng, circuit, count):
 
 
 @st.composite
-def cases(draw, binary=False, most_variables=MOST_VARIABLES, most_worlds=MOST_WORLDS):
+def cases(draw, binary=False, most_variables=MOST_VARIABLES, most_worlds=MOST_WORLDS, components=1):
     """A random circuit, and a generator for whatever else the test draws."""
     n = draw(st.integers(1, most_variables))
     wanted = draw(st.lists(st.just(2) if binary else st.sampled_from([2, 2, 2, 3, 4]), min_size=n, max_size=n))
@@ -157,4 +161,4 @@ def cases(draw, binary=False, most_variables=MOST_VARIABLES, most_worlds=MOST_WO
             worlds *= k
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     depth, spare = draw(st.integers(0, 5)), draw(st.integers(0, 2))
-    return random_circuit(rng, cardinalities, depth, spare), rng
+    return random_circuit(rng, cardinalities, depth, spare, components), rng
