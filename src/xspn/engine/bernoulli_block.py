@@ -1,15 +1,39 @@
 """All Bernoulli leaves of a circuit, folded product by product."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from xspn._core.arrays import AnyArray, BoolArray, FloatArray
+from xspn._core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from xspn._core.logspace import safe_log
 from xspn.engine.blocks import LeafBlock
 from xspn.engine.rows import RowBlock
 from xspn.leaves.base import Leaf
 from xspn.leaves.bernoulli import Bernoulli
+from xspn.leaves.smoothing import Smoothing
+
+SLOTS_AT_ONCE = 1024  # slots × variables are counted densely: this bounds the memory
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Which leaf stands where, whatever its parameter: entries are (slot, leaf), sorted by slot."""
+
+    slots: IntArray  # (entries,)
+    which: IntArray  # (entries,): the leaf; one that several products share has several entries
+    variables: IntArray  # (leaves,)
+    n_slots: int
+    n_variables: int
+
+    def matrix(self, values: AnyArray, chosen: BoolArray | slice = slice(None)) -> csr_array:
+        """Return a matrix (slots, variables) with the leaves' values at the chosen entries."""
+        which = self.which[chosen]
+        places = (self.slots[chosen], self.variables[which])
+        return csr_array((values[which], places), shape=(self.n_slots, self.n_variables), dtype=np.float64)
 
 
 class BernoulliBlock(LeafBlock):
@@ -20,36 +44,56 @@ class BernoulliBlock(LeafBlock):
     """
 
     def __init__(self, groups: Sequence[Sequence[Bernoulli]], n_variables: int) -> None:
-        self._groups = [list(group) for group in groups]
-        self.n_slots = len(self._groups)
-        slots = np.repeat(np.arange(self.n_slots), [len(group) for group in self._groups])
-        leaves = [leaf for group in self._groups for leaf in group]
-        variables = np.array([leaf.variables[0] for leaf in leaves], dtype=np.int64)
-        log_p = np.array([leaf.log_p for leaf in leaves]).reshape(-1, 2)
+        flat = [leaf for group in groups for leaf in group]
+        leaves = list({id(leaf): leaf for leaf in flat}.values())
+        place = {id(leaf): index for index, leaf in enumerate(leaves)}
+        layout = _Layout(
+            slots=np.repeat(np.arange(len(groups)), [len(group) for group in groups]),
+            which=np.array([place[id(leaf)] for leaf in flat], dtype=np.int64),
+            variables=np.array([leaf.variables[0] for leaf in leaves], dtype=np.int64),
+            n_slots=len(groups),
+            n_variables=n_variables,
+        )
+        self._set(layout, np.array([leaf.p for leaf in leaves], dtype=np.float64))
+        self._leaves = leaves
+
+    def _set(self, layout: _Layout, p: FloatArray) -> None:
+        self._layout, self._p_of_leaf = layout, p
+        self.n_slots = layout.n_slots
+        log_p = safe_log(np.stack([1 - p, p], axis=1))
         certain = np.isneginf(log_p)  # (leaves, 2): this value is impossible
-
-        def matrix(entries: AnyArray) -> csr_array:
-            return csr_array((entries, (slots, variables)), shape=(self.n_slots, n_variables), dtype=np.float64)
-
-        def impossible(value: int) -> csr_array:
-            which = certain[:, value]
-            entries = (np.ones(which.sum()), (slots[which], variables[which]))
-            return csr_array(entries, shape=(self.n_slots, n_variables), dtype=np.float64)
-
         finite = np.where(certain, 0.0, log_p)
-        self._log = [matrix(finite[:, 0]), matrix(finite[:, 1])]
-        self._log_odds = matrix(finite[:, 1] - finite[:, 0])
-        self._all_zero = np.bincount(slots, weights=finite[:, 0], minlength=self.n_slots)
-        self._log_best = matrix(log_p.max(axis=1, initial=-np.inf))
-        self._p = matrix(np.array([leaf.p for leaf in leaves]))
-        self._reach = matrix(np.ones(len(leaves)))  # 1 where a slot has a leaf for a variable
-        self._impossible = [impossible(0), impossible(1)]
-        self._variables = [variables[slots == slot] for slot in range(self.n_slots)]
-        self._probabilities = [np.array([leaf.p for leaf in group]) for group in self._groups]
+        self._log = [layout.matrix(finite[:, 0]), layout.matrix(finite[:, 1])]
+        self._log_odds = layout.matrix(finite[:, 1] - finite[:, 0])
+        self._all_zero = np.bincount(layout.slots, weights=finite[layout.which, 0], minlength=self.n_slots)
+        self._impossible = [layout.matrix(np.ones(len(p)), certain[layout.which, value]) for value in (0, 1)]
+
+    @cached_property
+    def _leaves(self) -> list[Bernoulli]:
+        return [Bernoulli(int(v), p=p) for v, p in zip(self._layout.variables, self._p_of_leaf, strict=True)]
+
+    @cached_property
+    def _log_best(self) -> csr_array:
+        p = self._p_of_leaf
+        return self._layout.matrix(safe_log(np.maximum(p, 1 - p)))
+
+    @cached_property
+    def _p(self) -> csr_array:
+        return self._layout.matrix(self._p_of_leaf)
+
+    @cached_property
+    def _reach(self) -> csr_array:
+        """1 where a slot has a leaf for a variable."""
+        return self._layout.matrix(np.ones(len(self._p_of_leaf)))
+
+    @cached_property
+    def _of_slot(self) -> list[IntArray]:
+        """The leaves of each slot."""
+        return np.split(self._layout.which, np.searchsorted(self._layout.slots, np.arange(1, self.n_slots)))
 
     def slot_leaves(self) -> Sequence[Sequence[Leaf]]:
         """Return the Bernoulli leaves of each product."""
-        return self._groups
+        return [[self._leaves[i] for i in own] for own in self._of_slot]
 
     def log_prob(self, rows: RowBlock) -> FloatArray:
         """Return the sum of the leaves' log-probabilities."""
@@ -76,7 +120,8 @@ class BernoulliBlock(LeafBlock):
     def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
         """Fill each product's missing bits."""
         for slot in np.flatnonzero(active.any(axis=1)):
-            where, columns, p = np.flatnonzero(active[slot]), self._variables[slot], self._probabilities[slot]
+            where, leaves = np.flatnonzero(active[slot]), self._of_slot[slot]
+            columns, p = self._layout.variables[leaves], self._p_of_leaf[leaves]
             own = rows.values[np.ix_(where, columns)]
             drawn = p > 0.5 if rng is None else rng.random(own.shape) < p
             out[np.ix_(where, columns)] = np.where(np.isnan(own), drawn, own)
@@ -89,3 +134,35 @@ class BernoulliBlock(LeafBlock):
         p_one = np.where(observed, reach * (rows.values == 1), one)
         out[:, :, 1] += p_one
         out[:, :, 0] += reach - p_one
+
+    # -- parameters --------------------------------------------------------------------------------------------------
+
+    def new_counts(self) -> FloatArray:
+        """Return zeros and ones of each leaf: (leaves, 2)."""
+        return np.zeros((len(self._p_of_leaf), 2))
+
+    def add_counts(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
+        """Add the flow on zeros and ones: dense products of (slots, rows) by (rows, variables), leaves picked out."""
+        layout = self._layout
+        for first in range(0, self.n_slots, SLOTS_AT_ONCE):
+            own = flow[first : first + SLOTS_AT_ONCE]
+            chosen = slice(*np.searchsorted(layout.slots, (first, first + SLOTS_AT_ONCE)))
+            slots, which = layout.slots[chosen] - first, layout.which[chosen]
+            ones = (own @ rows.ones.T)[slots, layout.variables[which]]
+            seen = own.sum(axis=1)[slots] if rows.whole else (own @ rows.observed.T)[slots, layout.variables[which]]
+            # A difference of two sums may round to just below 0.
+            out[:, 0] += np.bincount(which, weights=np.maximum(seen - ones, 0.0), minlength=len(out))
+            out[:, 1] += np.bincount(which, weights=ones, minlength=len(out))
+
+    def expected_statistics(self, counts: FloatArray) -> FloatArray:
+        """Return the counts: a missing bit tells nothing."""
+        return counts
+
+    def refit(self, statistics: FloatArray, smoothing: Smoothing) -> Self:
+        """Return p = (n₁ + α) / (n + 2α) for every leaf at once; indicators have nothing to fit."""
+        total = statistics.sum(axis=1) + 2 * smoothing.mass
+        free = (total > 0) & (self._p_of_leaf > 0) & (self._p_of_leaf < 1)
+        fitted = (statistics[:, 1] + smoothing.mass) / np.where(total > 0, total, 1.0)
+        block = type(self).__new__(type(self))
+        block._set(self._layout, np.where(free, np.clip(fitted, 0.0, 1.0), self._p_of_leaf))
+        return block

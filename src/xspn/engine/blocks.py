@@ -7,12 +7,15 @@ that has no faster one.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, FloatArray
+from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn.engine.rows import RowBlock
 from xspn.leaves.base import Leaf
+from xspn.leaves.smoothing import Smoothing
 
 
 class LeafBlock(ABC):
@@ -39,6 +42,28 @@ class LeafBlock(ABC):
     @abstractmethod
     def slot_leaves(self) -> Sequence[Sequence[Leaf]]:
         """Return the leaves behind each slot."""
+
+    # -- parameters: counts are gathered over blocks of rows, then turned into expected statistics once ---------------
+
+    @abstractmethod
+    def new_counts(self) -> FloatArray:
+        """Return zeros in the shape of the block's counts."""
+
+    @abstractmethod
+    def add_counts(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
+        """Add what rows, weighted by their flow into each slot, tell about the leaves; additive over rows."""
+
+    @abstractmethod
+    def expected_statistics(self, counts: FloatArray) -> FloatArray:
+        """Return the expected sufficient statistics of all leaves under their present parameters."""
+
+    @abstractmethod
+    def refit(self, statistics: FloatArray, smoothing: Smoothing) -> Self:
+        """Return the block with the leaves that the statistics make most likely; leaves without parameters stay."""
+
+    def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
+        """Return statistics taken by another fit of this block as this one would have taken them (see `Leaf`)."""
+        return statistics
 
 
 class LoopBlock(LeafBlock):
@@ -80,3 +105,48 @@ class LoopBlock(LeafBlock):
             if all(domain.is_discrete for domain in leaf.domains):
                 table = leaf.marginals(rows.values[:, columns])
                 out[:, columns, : table.shape[2]] += flow[slot][:, None, None] * table
+
+    # -- parameters --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _ends(self) -> IntArray:
+        """Where each leaf's statistics end; a leaf tells their number by those of no rows."""
+        sizes = [
+            len(leaf.statistics(np.empty((0, len(columns))), np.empty(0)))
+            for leaf, columns in zip(self._leaves, self._columns, strict=True)
+        ]
+        return np.cumsum(np.array([0, *sizes], dtype=np.int64))
+
+    def new_counts(self) -> FloatArray:
+        """Return the leaves' statistics one after the other, all zero."""
+        return np.zeros(int(self._ends[-1]))
+
+    def _of_leaf(self, statistics: FloatArray, slot: int) -> FloatArray:
+        return statistics[self._ends[slot] : self._ends[slot + 1]]
+
+    def add_counts(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
+        """Ask each leaf for its expected statistics."""
+        for slot, (leaf, columns) in enumerate(zip(self._leaves, self._columns, strict=True)):
+            reached = flow[slot] > 0
+            if reached.any():
+                own = rows.values[np.ix_(reached, columns)]
+                self._of_leaf(out, slot)[:] += leaf.statistics(own, flow[slot][reached])
+
+    def expected_statistics(self, counts: FloatArray) -> FloatArray:
+        """Return the counts: they are the statistics."""
+        return counts
+
+    def refit(self, statistics: FloatArray, smoothing: Smoothing) -> Self:
+        """Let each leaf fit itself."""
+        return type(self)(
+            [
+                leaf.from_statistics(self._of_leaf(statistics, slot), smoothing) if leaf.n_parameters else leaf
+                for slot, leaf in enumerate(self._leaves)
+            ]
+        )
+
+    def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
+        """Let each leaf restate its own."""
+        pairs = enumerate(zip(self._leaves, origin._leaves, strict=True))
+        parts = [leaf.restate(self._of_leaf(statistics, slot), old) for slot, (leaf, old) in pairs]
+        return np.concatenate([np.empty(0), *parts])

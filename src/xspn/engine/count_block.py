@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,6 +12,7 @@ from xspn.engine.blocks import LeafBlock, LoopBlock
 from xspn.engine.rows import RowBlock
 from xspn.leaves.base import Leaf
 from xspn.leaves.exchangeable import Exchangeable
+from xspn.leaves.smoothing import Smoothing
 
 
 class CountBlock(LeafBlock):
@@ -33,6 +35,7 @@ class CountBlock(LeafBlock):
         self._weight_starts = np.cumsum(self._sizes + 1) - (self._sizes + 1)
         entries_of = (self._sizes + 1) * (self._sizes + 2) // 2
         self._table_starts = np.cumsum(entries_of) - entries_of
+        self._table_size = int(entries_of.sum())
 
     def slot_leaves(self) -> Sequence[Sequence[Leaf]]:
         """Return one leaf per slot."""
@@ -46,15 +49,23 @@ class CountBlock(LeafBlock):
     def _max_table(self) -> FloatArray:
         return self._triangle(np.maximum)
 
+    @cached_property
+    def _of_size(self) -> list[tuple[int, IntArray]]:
+        """The leaves of each size."""
+        return [(int(n), np.flatnonzero(self._sizes == n)) for n in np.unique(self._sizes)]
+
+    def _row_places(self, leaves: IntArray, k: int) -> IntArray:
+        """Return where row k stands in the tables of some leaves: (leaves, k + 1); it begins at place k(k+1)/2."""
+        return np.asarray(self._table_starts[leaves, None] + k * (k + 1) // 2 + np.arange(k + 1))
+
     def _triangle(self, combine: np.ufunc) -> FloatArray:
-        """Return the tables of all leaves in a row; row k of a leaf's table begins at its place k(k+1)/2."""
-        table = np.empty(int(self._table_starts[-1] + (self._sizes[-1] + 1) * (self._sizes[-1] + 2) // 2))
-        for leaf, start, n in zip(self._leaves, self._table_starts, self._sizes, strict=True):
-            row = leaf.log_weights
-            for k in range(int(n), -1, -1):
-                place = start + k * (k + 1) // 2
-                table[place : place + k + 1] = row
-                row = combine(row[:-1], row[1:])
+        """Return the tables of all leaves in a row."""
+        table = np.empty(self._table_size)
+        for n, leaves in self._of_size:
+            row = self._weights[self._weight_starts[leaves, None] + np.arange(n + 1)]
+            for k in range(n, -1, -1):
+                table[self._row_places(leaves, k)] = row
+                row = combine(row[:, :-1], row[:, 1:])
         return table
 
     def _ones(self, rows: RowBlock) -> IntArray:
@@ -93,3 +104,54 @@ class CountBlock(LeafBlock):
         p_one = np.where(rows.missing.T, one, reach * (rows.values == 1))
         out[:, :, 1] += p_one
         out[:, :, 0] += reach - p_one
+
+    # -- parameters --------------------------------------------------------------------------------------------------
+
+    def new_counts(self) -> FloatArray:
+        """Return the flow of whole rows at each count of ones, and then that of partial rows at each (k, s)."""
+        return np.zeros(len(self._weights) + self._table_size)
+
+    def add_counts(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
+        """Add each row's flow at its place in each leaf's table."""
+        whole, partial = out[: len(self._weights)], out[len(self._weights) :]
+        if rows.whole:
+            places, own = self._weight_starts[:, None] + self._ones(rows), whole
+        else:
+            places, own = self._places(rows), partial
+        own += np.bincount(places.ravel(), weights=flow.ravel(), minlength=len(own))
+
+    def expected_statistics(self, counts: FloatArray) -> FloatArray:
+        """Return the expected flow at each count of ones, leaf by leaf."""
+        whole, partial = counts[: len(self._weights)], counts[len(self._weights) :]
+        if not partial.any():
+            return whole
+        statistics = whole.copy()
+        for n, leaves in self._of_size:
+            statistics[self._weight_starts[leaves, None] + np.arange(n + 1)] += self._trickle(n, leaves, partial)
+        return statistics
+
+    def _trickle(self, n: int, leaves: IntArray, flow_at: FloatArray) -> FloatArray:
+        """Return the flow that partial rows are expected to have at each count: (leaves, n + 1).
+
+        Revealing one more variable takes (k, s) to (k+1, s+1) if it is one, with probability M[k+1, s+1] / M[k, s], and
+        to (k+1, s) otherwise. So all flow trickles through the table to row n, where nothing is missing.
+        """
+        places = self._row_places(leaves, 0)
+        flow = np.zeros(places.shape)  # a row of which nothing is known tells nothing
+        for k in range(n):
+            below = self._row_places(leaves, k + 1)
+            M, revealed = self._sum_table[places], self._sum_table[below]
+            M = np.where(np.isneginf(M), 0.0, M)  # nothing flows where a row is impossible
+            here = flow_at[below]
+            here[:, :-1] += flow * np.exp(revealed[:, :-1] - M)
+            here[:, 1:] += flow * np.exp(revealed[:, 1:] - M)
+            flow, places = here, below
+        return flow
+
+    def refit(self, statistics: FloatArray, smoothing: Smoothing) -> Self:
+        """Let each leaf fit itself."""
+        leaves = [
+            leaf.from_statistics(statistics[start : start + n + 1], smoothing)
+            for leaf, start, n in zip(self._leaves, self._weight_starts, self._sizes, strict=True)
+        ]
+        return type(self)(leaves, self._mask.shape[1])

@@ -8,22 +8,37 @@ from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn.engine.program import ProductStep, Program, SumStep
 
 Chooser = Callable[[SumStep], IntArray]
+EdgeVisitor = Callable[[SumStep, int, FloatArray], None]
 
 
-def flows(program: Program, values: FloatArray) -> FloatArray:
+def flows(
+    program: Program, values: FloatArray, weights: FloatArray | float = 1.0, see: EdgeVisitor | None = None
+) -> FloatArray:
     """Return P(slot is used | row): 1 at the root, split at sums by posterior, passed on whole at products.
 
-    `values` come from the pass up. Rows of probability zero have no flow below the sum that makes them impossible.
+    Rows of probability zero have no flow below the sum that makes them impossible.
+
+    Args:
+        program: The compiled circuit.
+        values: What the pass up gave.
+        weights: What flows into the root instead of 1, for each row.
+        see: Called with a step of sums, a place among their children, and the flow from each sum to the child there.
     """
     flow = np.zeros_like(values)
-    flow[program.root] = 1.0
+    flow[program.root] = weights
     for step in reversed(program.steps):
         own = flow[step.start : step.stop]
         if isinstance(step, ProductStep):
             flow[: step.start] += step.children.T @ own
-        else:
-            for child, share in zip(step.children, _shares(step, values), strict=True):
-                np.add.at(flow, child, share * own)
+            continue
+        for place, (child, share) in enumerate(zip(step.children, _shares(step, values), strict=True)):
+            share *= own
+            if see is not None:
+                see(step, place, share)
+            if step.distinct[place]:
+                flow[child] += share
+            else:  # several sums share a child: plain addition would count it once
+                np.add.at(flow, child, share)
     return flow
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -26,6 +27,11 @@ class SumStep:
     def stop(self) -> int:
         """One beyond the last slot."""
         return int(self.start + self.children.shape[1])
+
+    @cached_property
+    def distinct(self) -> tuple[bool, ...]:
+        """Whether no two sums have the same child, for each place among the children."""
+        return tuple(len(np.unique(child)) == len(child) for child in self.children)
 
 
 @dataclass(frozen=True, eq=False)

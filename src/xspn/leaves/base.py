@@ -125,6 +125,13 @@ class Leaf(LeafNode):
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
         """Return the maximum-likelihood leaf of the same structure; without any mass, this leaf itself."""
 
+    def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
+        """Return statistics that `origin`, a leaf of the same structure, has taken as this leaf would have taken them.
+
+        They are the same unless a family counts relative to its own parameters.
+        """
+        return statistics
+
     @abstractmethod
     def to_params(self) -> dict[str, Any]:
         """Return what a file stores beside family and variables: numbers, lists and strings only."""

@@ -161,7 +161,7 @@ class ChowLiu(Leaf):
         single = np.zeros((len(self._variables), len(x), 2))
         for i in self._order:
             joint = below[i][:, None, :] + self._log_p[i][None, :, :]
-            total = logsumexp_quiet(joint, axis=2)[:, :, None]
+            total = np.logaddexp(joint[:, :, :1], joint[:, :, 1:])
             conditional = np.exp(joint - np.where(np.isneginf(total), 0.0, total))  # given the parent and the evidence
             if self.parents[i] < 0:
                 pairs[i, :, 0] = conditional[:, 0]
@@ -240,8 +240,20 @@ class ChowLiu(Leaf):
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the expected weight of each (parent's value, own value), flattened."""
-        some = ~np.isnan(x).all(axis=1) & ~np.isneginf(self.log_prob(x))
-        return np.asarray(np.einsum("r,irab->iab", weights[some], self._posteriors(x[some])).ravel())
+        missing = np.isnan(x)
+        whole = ~missing.any(axis=1)
+        counts = self._pair_counts(x[whole], weights[whole])
+        if not whole.all():
+            partial = np.flatnonzero(~whole & ~missing.all(axis=1))
+            some = partial[~np.isneginf(self.log_prob(x[partial]))]
+            counts += np.einsum("r,irab->iab", weights[some], self._posteriors(x[some]))
+        return np.asarray(counts.ravel())
+
+    def _pair_counts(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the weight of whole rows with each (parent's value, own value): (n, 2, 2)."""
+        above = np.array([x[:, parent] if parent >= 0 else np.zeros(len(x)) for parent in self.parents])  # (n, rows)
+        given, own = np.stack([1 - above, above]), np.stack([1 - x.T, x.T])  # (value, n, rows)
+        return np.asarray(np.einsum("uir,vir->iuv", given * weights, own))
 
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
         """Return the tree of the same shape with smoothed frequencies; nodes without any mass stay as they are."""

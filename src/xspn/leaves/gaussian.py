@@ -87,6 +87,12 @@ class Gaussian(Univariate):
             )
         return type(self)(self._variables[0], mean=self.mean + shift, std=float(np.sqrt(variance)))
 
+    def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
+        """Move the moments from the other leaf's mean to this one's."""
+        weight, first, second = statistics
+        shift = origin.mean - self.mean
+        return np.array([weight, first + weight * shift, second + 2 * shift * first + weight * shift**2])
+
     def to_params(self) -> dict[str, Any]:
         """Return mean and deviation."""
         return {"mean": self.mean, "std": self.std}

@@ -21,6 +21,8 @@ from xspn.inference import conditional, likelihood, marginal, moments, mpe, samp
 from xspn.inference.moments import Moments
 from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
+from xspn.learning.parameters import EMOptions, fit_parameters
+from xspn.leaves import Smoothing
 
 Variable = int | str
 
@@ -219,6 +221,41 @@ class Circuit:
     def condition(self, evidence: Any) -> "Circuit":
         """Return the circuit of P(the other variables | evidence) for one row or mapping of evidence."""
         return self._with_root(conditional.condition(self._graph, self._row(evidence, "evidence"))[0])
+
+    def fit_parameters(
+        self,
+        X: Any,
+        n_iter: int = 50,
+        smoothing: float | Smoothing = 0.0,
+        X_valid: Any = None,
+        sample_weight: Any = None,
+        batch_size: int | None = None,
+        tol: float = 1e-4,
+        random_state: RandomState = None,
+    ) -> "Circuit":
+        """Return the circuit with all weights and leaves fitted to rows by EM, starting from those it has.
+
+        Missing values are summed out exactly. Without smoothing the training log-likelihood is never lowered.
+
+        Args:
+            X: The training rows.
+            n_iter: The largest number of passes.
+            smoothing: The mass of pseudo-rows at every leaf and every child of a sum.
+            X_valid: Rows that tell when to stop; the circuit that is best for them is returned.
+            sample_weight: The weight of each training row.
+            batch_size: Update after so many rows (stepwise EM) instead of once a pass: better for large tables.
+            tol: Stop when a pass changes the mean log-likelihood by less, in nats per row.
+            random_state: The seed of the batches.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> Circuit(Bernoulli(0, p=0.5)).fit_parameters([[1], [0], [np.nan], [1], [1]]).root
+            Bernoulli(0, p=0.75)
+        """
+        rows, valid = self._table(X), None if X_valid is None else self._table(X_valid, "X_valid")
+        options = EMOptions(n_iter, Smoothing.of(smoothing), tol, batch_size=batch_size)
+        fit = fit_parameters(self._graph, rows, options, sample_weight, valid, random_state, self._names)
+        return self._with_root(fit.root)
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,201 @@
+"""EM over all weights and leaves of any circuit."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from xspn._core.arrays import AnyArray, FloatArray, IntArray
+from xspn._core.checks import Names, is_real_number, weights_of_rows
+from xspn._core.errors import DataError, EvidenceError, ParameterError
+from xspn._core.random import RandomState, generator
+from xspn.circuit.graph import Graph
+from xspn.circuit.nodes import Node
+from xspn.engine import Program, compile_graph
+from xspn.inference.likelihood import log_likelihood
+from xspn.learning.course import Course
+from xspn.learning.expectation import Expected, expect, fitted_root, maximize
+from xspn.leaves.smoothing import Smoothing
+
+STEP_DECAY = 0.7  # of stepwise EM: step k has size (k + 2)^−decay (Liang and Klein, 2009)
+
+
+@dataclass(frozen=True)
+class EMOptions:
+    """How parameters are fitted.
+
+    Attributes:
+        n_iter: The largest number of passes over the data.
+        smoothing: The mass of pseudo-rows at every leaf, and at every child of a sum.
+        tolerance: Stop when a pass changes the mean log-likelihood by less, in nats per row.
+        patience: Stop after so many passes without a better log-likelihood of the validation data.
+        batch_size: Update the parameters after so many rows instead of once a pass.
+    """
+
+    n_iter: int = 50
+    smoothing: Smoothing = field(default_factory=Smoothing)
+    tolerance: float = 1e-4
+    patience: int = 3
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        _at_least("n_iter", self.n_iter, 0)
+        _at_least("patience", self.patience, 1)
+        if self.batch_size is not None:
+            _at_least("batch_size", self.batch_size, 1)
+        if not is_real_number(self.tolerance) or not self.tolerance >= 0:
+            raise ParameterError(f"tol: expected a number of at least 0, found {self.tolerance!r}")
+
+    @property
+    def promises_ascent(self) -> bool:
+        """Whether no pass can lower the log-likelihood."""
+        return self.batch_size is None and self.keeps_best
+
+    @property
+    def keeps_best(self) -> bool:
+        """Whether a higher training log-likelihood is better: smoothing gives some of it up on purpose."""
+        return self.smoothing.mass == 0
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What fitting gave.
+
+    Attributes:
+        root: The circuit with its new parameters.
+        log_likelihoods: The mean log-likelihood of the training rows before the first pass and after each.
+        valid_log_likelihoods: That of the validation rows, if there are any.
+        best: Which of them the circuit belongs to.
+    """
+
+    root: Node
+    log_likelihoods: tuple[float, ...]
+    valid_log_likelihoods: tuple[float, ...]
+    best: int
+
+
+def fit_parameters(
+    graph: Graph,
+    X: AnyArray,
+    options: EMOptions,
+    sample_weight: Any = None,
+    X_valid: AnyArray | None = None,
+    random_state: RandomState = None,
+    names: Names | None = None,
+) -> Fit:
+    """Fit all parameters of a circuit by EM, from where they stand.
+
+    Every pass gathers expected statistics: the flow of each row into each child of a sum and into each leaf. Missing
+    values are summed out; a leaf of which nothing is observed learns nothing from the row. Whole-batch EM without
+    smoothing never lowers the training log-likelihood. The circuit that is returned is the best one by the validation
+    data if there is any, else the best one by the training data, or with smoothing, which trades likelihood for safety,
+    the last one. What has no free parameter, such as an indicator (a Bernoulli leaf with p = 0 or 1), stays as it is.
+
+    Args:
+        graph: The circuit to start from.
+        X: The training rows, NaN for what is missing.
+        options: How to fit.
+        sample_weight: The weight of each row; None means one each.
+        X_valid: Rows that tell when to stop.
+        random_state: The seed of the batches, if there are any.
+        names: The names of the columns, for messages.
+
+    Examples:
+        >>> from xspn import Bernoulli, Sum
+        >>> graph = Graph(Sum([0.5, 0.5], [Bernoulli(0, p=0.2), Bernoulli(0, p=0.6)]))
+        >>> X = np.array([[1.0], [1.0], [0.0], [1.0]])
+        >>> fit = fit_parameters(graph, X, EMOptions())
+        >>> [round(ll, 3) for ll in fit.log_likelihoods]
+        [-0.815, -0.562, -0.562]
+    """
+    weights = weights_of_rows(sample_weight, len(X))
+    total = float(weights.sum())
+    if total == 0:
+        raise DataError(f"X: expected at least one row of positive weight, found {len(X)} rows of weight 0")
+    start = compile_graph(graph)
+    data = _Data(X, weights, names)
+    passes = _whole(start, data, options)
+    if options.batch_size is not None:
+        passes = _stepwise(start, data, options, options.batch_size, generator(random_state))
+    course: Course[Program] = Course(options.patience, options.tolerance, options.promises_ascent, options.keeps_best)
+    for program, log_likelihood_of_rows in itertools.islice(passes, options.n_iter + 1):
+        valid = None if X_valid is None else float(log_likelihood(program, X_valid, names, "X_valid").mean())
+        if course.ends_with(program, log_likelihood_of_rows / total, valid):
+            break
+    root = fitted_root(graph, start, course.chosen)
+    return Fit(root, tuple(course.log_likelihoods), tuple(course.valid_log_likelihoods), course.best)
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    X: AnyArray
+    weights: FloatArray
+    names: Names | None
+
+    def expect(self, program: Program, rows: IntArray | None = None) -> Expected:
+        if rows is None:
+            return expect(program, self.X, self.weights, self.names)
+        return expect(program, self.X[rows], self.weights[rows], self.names)
+
+    def log_likelihood(self, program: Program) -> float:
+        own = self.weights > 0  # a row that does not count may well be impossible
+        return float(self.weights[own] @ log_likelihood(program, self.X[own], self.names))
+
+
+Passes = Iterator[tuple[Program, float]]
+
+
+def _whole(program: Program, data: _Data, options: EMOptions) -> Passes:
+    """Yield the program before the first pass and after each, with the log-likelihood of the rows."""
+    while True:
+        expected = data.expect(program)
+        _refuse_impossible(expected, options)
+        yield program, expected.log_likelihood
+        program = maximize(program, expected, options.smoothing)
+
+
+def _stepwise(program: Program, data: _Data, options: EMOptions, batch_size: int, rng: np.random.Generator) -> Passes:
+    """The same with an update after each batch, from a running average of the batches' statistics.
+
+    The first pass is a whole one: every value that occurs has a share in the average then, so that no small batch can
+    make a row impossible.
+    """
+    running = data.expect(program)
+    _refuse_impossible(running, options)
+    yield program, running.log_likelihood
+    program, running = _updated(program, running, options)
+    yield program, data.log_likelihood(program)
+    total = float(data.weights.sum())
+    step = -(-len(data.X) // batch_size)  # as if the first pass had been one of batches
+    while True:
+        order = rng.permutation(len(data.X))
+        for batch in np.split(order, range(batch_size, len(order), batch_size)):
+            mass = float(data.weights[batch].sum())
+            if mass == 0:
+                continue
+            size = (step + 2) ** -STEP_DECAY
+            seen = data.expect(program, batch).scaled(size * total / mass)
+            program, running = _updated(program, running.scaled(1 - size).plus(seen), options)
+            step += 1
+        yield program, data.log_likelihood(program)
+
+
+def _updated(program: Program, expected: Expected, options: EMOptions) -> tuple[Program, Expected]:
+    fitted = maximize(program, expected, options.smoothing)
+    return fitted, expected.restated(program, fitted)
+
+
+def _refuse_impossible(expected: Expected, options: EMOptions) -> None:
+    """Raise for a row of probability zero: without smoothing nothing can be learned from it, now or later."""
+    if expected.impossible >= 0 and options.smoothing.mass == 0:
+        raise EvidenceError(
+            f"X: row {expected.impossible} has probability zero under the circuit, so EM cannot learn from it; "
+            "use a smoothing above 0, start from other parameters, or leave the row out"
+        )
+
+
+def _at_least(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name}: expected a whole number of at least {least}, found {value!r}")
