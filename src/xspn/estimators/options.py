@@ -34,14 +34,16 @@ def learn_config(estimator: Any) -> LearnConfig:
     return LearnConfig(**settings)
 
 
-# What the paper's program does where the paper is silent: pairs with the first variable, on 3 degrees of freedom;
-# constant columns off as leaves of their own; two groups at a time; the mass α spread over assignments in leaves that
-# the test allows, given to each count in the fallback's blocks. Unlike in that program, nothing is left unsmoothed.
+# What the paper's program does where the paper is silent: pairs with the first variable, on 3 degrees of freedom; one
+# seed for every clustering; constant columns off as leaves of their own; two groups at a time; the mass α spread over
+# assignments in leaves that the test allows, given to each count in the fallback's blocks. Unlike in that program,
+# nothing is left unsmoothed.
 _COMMON = {"smoothing": 0.1, "shrinkage": 0.0, "clustering": "gmm", "independence_threshold": 5.0, "significance": 0.05}
-_STRUCTURE = {"components": "two", "constants": "apart"}
+_STRUCTURE = {"components": "two", "constants": "apart", "cluster_seed": 17}
 _TESTED = {
     **_STRUCTURE,
-    "test_options": {"pairs": "first", "dof": 3},
+    "score_overrules": False,
+    "test_options": {"pairs": "first", "dof": 3, "empty_cells": "reject"},
     "count_spread": "assignments",
     "fallback_count_spread": "values",
 }

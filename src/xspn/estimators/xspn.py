@@ -60,7 +60,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         with learning_progress(self.verbose, self.n_estimators) as progress:
             learned = learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress)
         names = getattr(self, "feature_names_in_", None)
-        circuit = Circuit(learned.root, None if names is None else list(names), bits.shape[1])
+        circuit = Circuit.of_graph(learned.graph, None if names is None else list(names))
         # Set last: an interrupted fit leaves the estimator as it was.
         self.circuit_, self.trace_ = circuit, learned.trace
         if X_valid is not None:

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node, Product, Sum
-from xspn.circuit.transform import merge_tracked
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.policy import Operation
 from xspn.learning.task import Task
@@ -36,53 +35,107 @@ class Record:
 
 @dataclass(frozen=True)
 class Learned:
-    """A learned circuit's root, and why its nodes are what they are."""
+    """A learned circuit, and why its nodes are what they are."""
 
-    root: Node
+    graph: Graph
     trace: Trace
 
 
-def assemble(records: list[Record]) -> Learned:
-    """Build the circuit from the last record to the first; nested sums and nested products become one.
+def assemble(records: list[Record], n_variables: int) -> Learned:
+    """Build the circuit; nested sums and nested products become one.
 
     A record whose node is merged into its parent's is traced to that one.
     """
-    nodes: list[Node | None] = [None] * len(records)
-    for index in range(len(records) - 1, -1, -1):
-        nodes[index] = _node(records[index], nodes)
-    first = nodes[0]
-    assert first is not None
-    root, became = merge_tracked(first)
-    graph = Graph(root)
+    nodes = _Assembler(records).nodes()
+    graph = Graph(nodes[0], n_variables)
     branches = _branches(records)
-    entries = []
-    for index, (record, node) in enumerate(zip(records, nodes, strict=True)):
-        place = graph.id_of(became[id(node)])
-        variables = tuple(int(v) for v in record.task.variables)
-        entries.append(
-            TraceEntry(
-                node=place,
-                operation=record.operation,
-                detail=record.detail,
-                rows=record.total,
-                variables=variables,
-                depth=record.task.depth,
-                test=record.test,
-                seconds=record.seconds,
-                branch=branches.get(index),
-            )
-        )
-    return Learned(root, Trace(tuple(entries)))
+    return Learned(
+        graph, Trace(tuple(_entry(r, graph.id_of(nodes[k]), branches.get(k)) for k, r in enumerate(records)))
+    )
 
 
-def _node(record: Record, nodes: list[Node | None]) -> Node:
+def _entry(record: Record, node: int, branch: Branch | None) -> TraceEntry:
+    return TraceEntry(
+        node=node,
+        operation=record.operation,
+        detail=record.detail,
+        rows=record.total,
+        variables=tuple(record.task.variables.tolist()),
+        depth=record.task.depth,
+        test=record.test,
+        seconds=record.seconds,
+        branch=branch,
+    )
+
+
+class _Assembler:
+    """Makes nodes of records from the last one to the first, children before parents."""
+
+    def __init__(self, records: list[Record]) -> None:
+        self.records = records
+        self.swallowed_by: dict[int, int] = {}  # sums go into mixtures, products into products and into cuts
+        for index, record in enumerate(records):
+            takes = Product if record.weights is None or record.cut is not None else Sum
+            for child in record.children:
+                if _kind(records[child]) is takes:
+                    self.swallowed_by[child] = index
+        self.built: dict[int, Node] = {}
+        self.branches_of_cuts: dict[int, list[Node]] = {}
+
+    def nodes(self) -> dict[int, Node]:
+        """Return the node of each record, or the one that it was merged into."""
+        for index in range(len(self.records) - 1, -1, -1):
+            if self.records[index].cut is not None:
+                self.branches_of_cuts[index] = self._branches_of_cut(index)
+            if index not in self.swallowed_by:
+                self.built[index] = self._build(index)
+        for index in sorted(self.swallowed_by):  # parents come before children
+            self.built.setdefault(index, self.built[self.swallowed_by[index]])
+        return self.built
+
+    def _build(self, index: int) -> Node:
+        record = self.records[index]
+        if record.node is not None:
+            return record.node
+        weights, children = zip(*self._contents(index), strict=True)
+        return Product(children) if record.weights is None else Sum(weights, children)
+
+    def _branches_of_cut(self, index: int) -> list[Node]:
+        """Return a product for each value of the variable: its indicator, and what was learned for its rows."""
+        record = self.records[index]
+        branches: list[Node] = []
+        for beside, child in zip(record.extra, record.children, strict=True):
+            inside = [node for _, node in self._contents(child)] if child in self.swallowed_by else [self.built[child]]
+            branches.append(Product([*beside, *inside]))
+            if child in self.swallowed_by:
+                self.built[child] = branches[-1]
+        return branches
+
+    def _contents(self, top: int) -> list[tuple[float, Node]]:
+        """Return what a record holds, with what is merged into it, each with its weight; without recursion."""
+        found: list[tuple[float, Node]] = []
+        waiting = [(1.0, top)]
+        while waiting:
+            weight, index = waiting.pop()
+            record = self.records[index]
+            if index != top and index not in self.swallowed_by:
+                found.append((weight, self.built[index]))
+            elif record.node is not None:
+                own = record.node.weights if isinstance(record.node, Sum) else [1.0] * len(record.node.children)
+                found += [(weight * float(w), node) for w, node in zip(own, record.node.children, strict=True)]
+            elif index in self.branches_of_cuts:
+                branches = self.branches_of_cuts[index]
+                found += [(weight * w, node) for w, node in zip(record.weights or [], branches, strict=True)]
+            else:
+                shares = record.weights or [1.0] * len(record.children)
+                waiting += [(weight * w, child) for w, child in zip(shares[::-1], record.children[::-1], strict=True)]
+        return found
+
+
+def _kind(record: Record) -> type[Node]:
     if record.node is not None:
-        return record.node
-    below = [node for child in record.children if (node := nodes[child]) is not None]
-    if record.weights is None:
-        return Product(below)
-    branches = [Product([*beside, node]) if beside else node for beside, node in zip(record.extra, below, strict=True)]
-    return Sum(record.weights, branches)
+        return type(record.node)
+    return Product if record.weights is None else Sum
 
 
 def _branches(records: list[Record]) -> dict[int, Branch]:

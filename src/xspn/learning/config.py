@@ -36,7 +36,10 @@ class LearnConfig:
         components: Split into all independent groups at once, or into "two": one of them and the rest.
         constants: Variables that are constant in a slice become a fallback leaf "together" (deviations tend to come
             together), or leaves of their own, each "apart", as in the paper's program.
+        score_overrules: Where the test rejects and all variables seem independent, let the leave-one-out score choose
+            between an exchangeable leaf and independent variables.
         rows_first: Cluster the rows of the root before anything else, as the paper's SPN baseline does.
+        cluster_seed: One seed for the clustering of every node, as in the paper's program; None for one each.
     """
 
     min_instances: int = 20
@@ -52,7 +55,9 @@ class LearnConfig:
     shrinkage: float = 2.0
     components: Components = "all"
     constants: Constants = "together"
+    score_overrules: bool = True
     rows_first: bool = False
+    cluster_seed: int | None = None
 
     def __post_init__(self) -> None:
         _whole("min_instances", self.min_instances, 1)
@@ -69,6 +74,7 @@ class LearnConfig:
         _one_of("count_spread", self.count_spread, get_args(CountSpread))
         _one_of("fallback_count_spread", self.fallback_count_spread, get_args(CountSpread))
         _one_of("rows_first", self.rows_first, (False, True))
+        _one_of("score_overrules", self.score_overrules, (False, True))
 
     @property
     def tested_leaves(self) -> LeafOptions:

@@ -41,7 +41,8 @@ def learn_bag(
             progress(len(members), n_circuits)
     roots = [from_records(records) for records, _ in members]
     root = Sum(np.full(n_circuits, 1.0 / n_circuits), roots)
-    return Learned(root, _joined(root, roots, [trace for _, trace in members]))
+    whole = Graph(root, data.bits.shape[1])
+    return Learned(whole, _joined(whole, roots, [trace for _, trace in members]))
 
 
 def _member(data: BinaryData, config: LearnConfig, seed: int) -> tuple[list[Any], Trace]:
@@ -51,7 +52,7 @@ def _member(data: BinaryData, config: LearnConfig, seed: int) -> tuple[list[Any]
     counts = rng.multinomial(max(total, 1), data.weights / data.weights.sum()).astype(np.float64)
     sample = BinaryData.of(data.bits, counts, merge_equal_rows=False)
     learned = learn(_repeated(sample) if config.clustering == "gmm" else sample, config, seed)
-    return list(Graph(learned.root).records()), learned.trace
+    return list(learned.graph.records()), learned.trace
 
 
 def _repeated(data: BinaryData) -> BinaryData:
@@ -60,9 +61,8 @@ def _repeated(data: BinaryData) -> BinaryData:
     return BinaryData(bits, np.ones(len(bits)))
 
 
-def _joined(root: Node, roots: list[Node], traces: list[Trace]) -> Trace:
+def _joined(whole: Graph, roots: list[Node], traces: list[Trace]) -> Trace:
     """Renumber the members' traces for the nodes of the whole."""
-    whole = Graph(root)
     entries: list[TraceEntry] = []
     for member, trace in zip(roots, traces, strict=True):
         own = Graph(member)

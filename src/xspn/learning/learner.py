@@ -57,20 +57,20 @@ class _Learner:
                 if self.progress is not None:
                     self.progress(settled, n_rows * n_variables)
                 generation = upcoming
-        return assemble(records)
+        return assemble(records, n_variables)
 
     def _carry_out(self, task: Task) -> Record:
         """Decide what to do with a task, and do it."""
         start = perf_counter()
         cells = self.data.slice(task.rows, task.variables)
         summary = Summary.of(cells, self.data.weights[task.rows])
-        decision = decide(summary, self.config, is_root=task.depth == 0, connected=task.connected)
+        decision = decide(summary, self.config, is_root=task.depth == 0, known=task.known)
         record = self._act(task, summary, decision)
         record.seconds = perf_counter() - start
         return record
 
     def _act(self, task: Task, summary: Summary, decision: Decision) -> Record:
-        record = Record(task, decision.operation, "", summary.total, decision.test)
+        record = Record(task, decision.operation, decision.note, summary.total, decision.test)
         match decision.operation:
             case Operation.UNIVARIATE:
                 informed = self._in_context(task, summary)
@@ -82,8 +82,8 @@ class _Learner:
                 self._fall_back(record, summary)
             case Operation.CONSTANTS | Operation.INDEPENDENT:
                 record.below = [
-                    task.child(k, variables=task.variables[group], connected=connected)
-                    for k, (group, connected) in enumerate(zip(decision.groups, decision.connected, strict=True))
+                    task.child(k, variables=task.variables[group], known=known)
+                    for k, (group, known) in enumerate(zip(decision.groups, decision.kinds, strict=True))
                 ]
             case _:
                 self._cluster(record, summary)
@@ -102,7 +102,8 @@ class _Learner:
         record.node, record.detail = found.node, found.name
 
     def _cluster(self, record: Record, summary: Summary) -> None:
-        split = clusterings[self.config.clustering](summary, np.random.default_rng(record.task.seed))
+        seed = record.task.seed if self.config.cluster_seed is None else self.config.cluster_seed
+        split = clusterings[self.config.clustering](summary, seed)
         if split is None:
             record.operation = Operation.NO_SPLIT
             self._fall_back(record, summary)

@@ -6,16 +6,25 @@ from enum import Enum
 import numpy as np
 
 from xspn._core.arrays import BoolArray, IntArray
-from xspn.learning.config import Constants, LearnConfig
+from xspn.learning.config import Components, Constants, LearnConfig
 from xspn.learning.exchangeability.base import TestResult, tests
+from xspn.learning.fallback import LeafData, exchangeable_leaf, factorized_leaf
 from xspn.learning.independence import independent_groups
 from xspn.learning.summary import Summary
+
+
+class Dependence(Enum):
+    """What is known of the variables of a slice."""
+
+    UNKNOWN = "nothing"
+    CONNECTED = "one component of dependent variables"
+    INDEPENDENT = "each independent of all others"
 
 
 class Operation(Enum):
     """What can be done with a slice."""
 
-    UNIVARIATE = "one variable: a univariate leaf"
+    UNIVARIATE = "independent variables: a univariate leaf each"
     CONSTANTS = "constant variables: split off as leaves of their own"
     FEW_ROWS = "too few rows: a fallback leaf"
     EXCHANGEABLE = "exchangeable: one leaf for all"
@@ -31,32 +40,35 @@ class Decision:
     Attributes:
         operation: What to do.
         groups: The variables (by position) of each factor of a product.
-        connected: Whether each group is known to be one component of dependent variables.
+        kinds: What is known of each group's variables.
         test: The exchangeability test, if there was one.
+        note: What else speaks for the decision.
     """
 
     operation: Operation
     groups: list[IntArray] = field(default_factory=list)
-    connected: list[bool] = field(default_factory=list)
+    kinds: list[Dependence] = field(default_factory=list)
     test: TestResult | None = None
+    note: str = ""
 
 
-def decide(summary: Summary, config: LearnConfig, is_root: bool = False, connected: bool = False) -> Decision:
+def decide(
+    summary: Summary, config: LearnConfig, is_root: bool = False, known: Dependence = Dependence.UNKNOWN
+) -> Decision:
     """Walk down the paper's Algorithm 1 until something applies.
 
     Args:
         summary: The slice.
         config: The choices.
         is_root: Whether this is all of the data.
-        connected: Whether the variables were found to be one component on these very rows: testing them for
-            independence again would change nothing.
+        known: What an independence test on these very rows has already told of the variables.
     """
-    if summary.n == 1:
+    if summary.n == 1 or known is Dependence.INDEPENDENT:
         return Decision(Operation.UNIVARIATE)
     constant = summary.constant()
     if constant.any() and not constant.all():
         groups = _constants_off(constant, config.constants)
-        return Decision(Operation.CONSTANTS, groups, [False] * len(groups))
+        return Decision(Operation.CONSTANTS, groups, [Dependence.UNKNOWN] * len(groups))
     if summary.total < config.min_instances or constant.all():
         return Decision(Operation.FEW_ROWS)
     if config.rows_first and is_root:
@@ -66,14 +78,38 @@ def decide(summary: Summary, config: LearnConfig, is_root: bool = False, connect
         test = tests[config.exchangeability](summary, **dict(config.test_options))
         if not test.rejects(config.significance):
             return Decision(Operation.EXCHANGEABLE, test=test)
-    if not connected:
+    if known is not Dependence.CONNECTED:
         groups = independent_groups(summary, config.independence_threshold)
-        whole = [True] * len(groups)
-        if config.components == "two" and len(groups) > 2:
-            groups, whole = [groups[0], np.sort(np.concatenate(groups[1:]))], [True, False]
+        undecided = len(groups) == summary.n and test is not None and config.score_overrules
+        if undecided and _counts_predict_better(summary, config):
+            return Decision(Operation.EXCHANGEABLE, test=test, note="counts predict better than independent variables")
         if len(groups) > 1:
-            return Decision(Operation.INDEPENDENT, groups, whole, test)
+            return Decision(Operation.INDEPENDENT, *_factors(groups, config.components), test=test)
     return Decision(Operation.CLUSTER, test=test)
+
+
+def _counts_predict_better(summary: Summary, config: LearnConfig) -> bool:
+    """Whether an exchangeable leaf predicts left-out rows better than independent variables do.
+
+    With many rows a test rejects for deviations that do no harm, and no two variables need depend on each other for all
+    of them to do so (parity). Where the choice is between these two models, the score decides.
+    """
+    data, variables = LeafData.alone(summary), np.arange(summary.n)
+    weights = summary.rows()[1]
+    counts = exchangeable_leaf(data, variables, config.tested_leaves).score(weights)
+    return counts > factorized_leaf(data, variables, config.tested_leaves).score(weights)
+
+
+def _factors(groups: list[IntArray], components: Components) -> tuple[list[IntArray], list[Dependence]]:
+    """Return the factors: each component, and the single variables as one; or one component and the rest."""
+    if components == "two" and len(groups) > 2:
+        return [groups[0], np.sort(np.concatenate(groups[1:]))], [Dependence.CONNECTED, Dependence.UNKNOWN]
+    large = [group for group in groups if len(group) > 1]
+    single = [group for group in groups if len(group) == 1]
+    kinds = [Dependence.CONNECTED] * len(large)
+    if single:
+        return [*large, np.concatenate(single)], [*kinds, Dependence.INDEPENDENT]
+    return large, kinds
 
 
 def _constants_off(constant: BoolArray, how: Constants) -> list[IntArray]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from xspn._core.arrays import IntArray
 from xspn._core.random import child_seed
+from xspn.learning.policy import Dependence
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +16,7 @@ class Task:
         variables: Which columns.
         seed: The seed of this place in the tree: the same for any order and number of workers.
         depth: How far below the root.
-        connected: Whether the variables were found to be one component of dependent variables on these rows.
+        known: What an independence test on these very rows has told of the variables.
         context: The rows of the sum above, from which these are a cluster; None above any sum.
     """
 
@@ -23,11 +24,16 @@ class Task:
     variables: IntArray
     seed: int
     depth: int = 0
-    connected: bool = False
+    known: Dependence = Dependence.UNKNOWN
     context: IntArray | None = None
 
     def child(
-        self, index: int, *, rows: IntArray | None = None, variables: IntArray | None = None, connected: bool = False
+        self,
+        index: int,
+        *,
+        rows: IntArray | None = None,
+        variables: IntArray | None = None,
+        known: Dependence = Dependence.UNKNOWN,
     ) -> "Task":
         """Return the task of child `index` with fewer rows or variables."""
         return Task(
@@ -35,6 +41,6 @@ class Task:
             self.variables if variables is None else variables,
             child_seed(self.seed, index),
             self.depth + 1,
-            connected,
+            known,
             self.context if rows is None else self.rows,
         )

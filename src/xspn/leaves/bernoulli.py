@@ -1,5 +1,6 @@
 """One binary variable."""
 
+from math import inf, log
 from typing import Any, Self
 
 import numpy as np
@@ -7,7 +8,6 @@ import numpy as np
 from xspn._core.arrays import FloatArray, frozen
 from xspn._core.checks import is_real_number
 from xspn._core.errors import ParameterError
-from xspn._core.logspace import safe_log
 from xspn.circuit.domain import Domain
 from xspn.leaves.base import register
 from xspn.leaves.smoothing import Smoothing
@@ -36,7 +36,7 @@ class Bernoulli(Univariate):
         if not is_real_number(p) or not 0 <= p <= 1:
             raise ParameterError(f"Bernoulli: expected a probability p from 0 to 1, found {p!r}")
         self.p = float(p)
-        self.log_p = frozen(safe_log(np.array([1 - self.p, self.p])))
+        self.log_p = frozen(np.array([log(1 - self.p) if self.p < 1 else -inf, log(self.p) if self.p > 0 else -inf]))
         self._seal()
 
     @property

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, frozen
+from xspn._core.arrays import BoolArray, FloatArray, frozen
 from xspn._core.errors import EvidenceError, ParameterError
 from xspn._core.logspace import logsumexp_quiet, safe_log
 from xspn.circuit.domain import Domain
@@ -74,23 +74,16 @@ class ChowLiu(Leaf):
         mass = Smoothing.of(smoothing).mass
         if total + mass == 0:
             raise ParameterError("ChowLiu: no rows and no smoothing; nothing to learn from")
-        parents = spanning_tree(np.asarray(pairs, dtype=np.float64), float(total), mass)
-        counts = np.zeros((len(own), 2, 2))
-        ones = np.diag(pairs)
-        for i, parent in enumerate(parents):
-            if parent < 0:
-                counts[i, 0] = total - ones[i], ones[i]
-            else:
-                both = pairs[i, parent]
-                counts[i] = [
-                    [total - ones[i] - ones[parent] + both, ones[i] - both],
-                    [ones[parent] - both, both],
-                ]
+        G = np.asarray(pairs, dtype=np.float64)
+        parents = np.array(spanning_tree(G, float(total), mass))
+        ones, roots = np.diag(G), parents < 0
+        both, above = G[np.arange(len(own)), parents], ones[parents]
+        counts = np.array([[total - ones - above + both, ones - both], [above - both, both]]).transpose(2, 0, 1)
+        counts[roots] = np.array([total - ones, ones]).T[roots][:, None, :] * [[1.0], [0.0]]
         if (counts < -1e-9 * total).any():
             raise ParameterError(f"ChowLiu: some pair occurs more often than its variables, or than {total:g} rows")
         counts = np.maximum(counts, 0.0)  # differences of weighted counts round to just below 0
-        start = cls(own, parents, np.full((len(own), 2), 0.5))
-        return start.from_statistics(counts.ravel(), smoothing)
+        return cls(own, parents.tolist(), _probabilities(counts, roots, mass, np.full((len(own), 2), 0.5)))
 
     @property
     def domains(self) -> tuple[Domain, ...]:
@@ -258,12 +251,8 @@ class ChowLiu(Leaf):
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
         """Return the tree of the same shape with smoothed frequencies; nodes without any mass stay as they are."""
         mass = Smoothing.of(smoothing).mass
-        counts = statistics.reshape(-1, 2, 2).copy()
-        roots = np.array(self.parents) < 0
-        counts[roots] = counts[roots].sum(axis=1, keepdims=True)
-        counts += np.where(roots, mass, mass / 2)[:, None, None]
-        total = counts.sum(axis=2)
-        p = np.where(total > 0, counts[:, :, 1] / np.where(total > 0, total, 1.0), self.p)
+        counts = statistics.reshape(-1, 2, 2)
+        p = _probabilities(counts, np.array(self.parents) < 0, mass, self.p)
         return type(self)(self._variables, self.parents, p)
 
     def to_params(self) -> dict[str, Any]:
@@ -288,3 +277,11 @@ class ChowLiu(Leaf):
 
     def __repr__(self) -> str:
         return f"ChowLiu tree over {self.scope}"
+
+
+def _probabilities(counts: FloatArray, roots: BoolArray, mass: float, otherwise: FloatArray) -> FloatArray:
+    """Return P(X_i = 1 | parent's value) from smoothed counts (n, parent's value, own value)."""
+    pooled = np.where(roots[:, None, None], counts.sum(axis=1, keepdims=True), counts)
+    smoothed = pooled + np.where(roots, mass, mass / 2)[:, None, None]
+    total = smoothed.sum(axis=2)
+    return np.asarray(np.where(total > 0, smoothed[:, :, 1] / np.where(total > 0, total, 1.0), otherwise))

@@ -17,8 +17,11 @@ class Univariate(Leaf):
     __slots__ = ()
 
     def _set_variables(self, variables: int | Iterable[int]) -> None:
-        super()._set_variables(variables)
-        self._only(self._variables)
+        if type(variables) is int and variables >= 0:  # what learners make by the thousand
+            self.scope, self._variables, self.children = Scope(1 << variables), (variables,), ()
+        else:
+            super()._set_variables(variables)
+            self._only(self._variables)
 
     @classmethod
     def _only(cls, variables: tuple[int, ...]) -> int:

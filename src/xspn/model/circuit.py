@@ -52,16 +52,17 @@ class Circuit:
     """
 
     def __init__(self, root: Node, names: Sequence[str] | None = None, n_variables: int | None = None) -> None:
-        if names is not None:
-            names = tuple(str(name) for name in names)
-            n_variables = len(names) if n_variables is None else n_variables
-            if len(names) != n_variables:
-                raise StructureError(f"circuit: {n_variables} columns need as many names, found {len(names)}")
-            if len(set(names)) != len(names):
-                double = next(name for name in names if names.count(name) > 1)
-                raise StructureError(f"circuit: the name {double!r} occurs twice")
-        self._graph = Graph(root, n_variables)
-        self._names: Names | None = names
+        width = len(names) if names is not None and n_variables is None else n_variables
+        self._graph = Graph(root, width)
+        self._names = _checked_names(names, self._graph.n_variables)
+
+    @classmethod
+    def of_graph(cls, graph: Graph, names: Sequence[str] | None = None) -> "Circuit":
+        """Return the circuit of nodes that are in order already."""
+        circuit = cls.__new__(cls)
+        circuit._graph = graph
+        circuit._names = _checked_names(names, graph.n_variables)
+        return circuit
 
     # -- structure ---------------------------------------------------------------------------------------------------
 
@@ -293,6 +294,18 @@ class Circuit:
 
     def __repr__(self) -> str:
         return f"Circuit({self.summary()})"
+
+
+def _checked_names(names: Sequence[str] | None, n_variables: int) -> Names | None:
+    if names is None:
+        return None
+    own = tuple(str(name) for name in names)
+    if len(own) != n_variables:
+        raise StructureError(f"circuit: {n_variables} columns need as many names, found {len(own)}")
+    if len(set(own)) != len(own):
+        double = next(name for name in own if own.count(name) > 1)
+        raise StructureError(f"circuit: the name {double!r} occurs twice")
+    return own
 
 
 def _restore(records: list[Any], names: Names | None, n_variables: int) -> Circuit:

@@ -1,6 +1,6 @@
 """What a clustering returns, and the registry of clusterings.
 
-A clustering is a function (summary, rng) → Split or None; None means that it found one cluster only. To add one, write
+A clustering is a function (summary, seed) → Split or None; None means that it found one cluster only. To add one, write
 one file, register it, and import it in `xspn/learning/clustering/__init__.py`.
 """
 
@@ -14,7 +14,7 @@ from xspn._core.arrays import FloatArray, IntArray
 from xspn._core.registry import Registry
 from xspn.learning.summary import Summary
 
-clusterings: "Registry[Callable[[Summary, np.random.Generator], Split | None]]" = Registry("clustering")
+clusterings: "Registry[Callable[[Summary, int], Split | None]]" = Registry("clustering")
 
 
 @dataclass(frozen=True, eq=False)

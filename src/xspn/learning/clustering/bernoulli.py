@@ -7,15 +7,16 @@ from xspn._core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
 from xspn.learning.summary import Summary
 
-N_STARTS = 3
+N_STARTS = 2
 MAX_ITERATIONS = 30
-TOLERANCE = 1e-4  # nats per row
+TOLERANCE = 1e-3  # nats per row
 PSEUDO_COUNT = 0.1  # keeps probabilities off 0 and 1 while EM runs
 
 
-def bernoulli_split(summary: Summary, rng: np.random.Generator) -> Split | None:
+def bernoulli_split(summary: Summary, seed: int) -> Split | None:
     """Return the split by the best of several EM runs, from the data's main direction and from random rows."""
     cells, weights = summary.rows()
+    rng = np.random.default_rng(seed)
     best, best_ll = None, -np.inf
     for start in range(N_STARTS):
         second = _main_direction(summary, cells) if start == 0 else _two_rows(cells, weights, rng)

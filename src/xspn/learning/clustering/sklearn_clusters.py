@@ -9,7 +9,7 @@ from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
 from xspn.learning.summary import Summary
 
 
-def gmm_split(summary: Summary, rng: np.random.Generator) -> Split | None:
+def gmm_split(summary: Summary, seed: int) -> Split | None:
     """Return two clusters by a Gaussian mixture with full covariances, as the paper's program runs it."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
@@ -19,14 +19,14 @@ def gmm_split(summary: Summary, rng: np.random.Generator) -> Split | None:
         raise ParameterError("clustering='gmm' cannot take sample weights; use 'bernoulli', 'variable' or 'auto'")
     if len(cells) < 2:
         return None
-    model = GaussianMixture(2, covariance_type="full", max_iter=100, n_init=2, random_state=int(rng.integers(2**31)))
+    model = GaussianMixture(2, covariance_type="full", max_iter=100, n_init=2, random_state=seed % 2**32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = model.fit_predict(cells.astype(np.float64))
     return _split(summary, labels)
 
 
-def kmeans_split(summary: Summary, rng: np.random.Generator) -> Split | None:
+def kmeans_split(summary: Summary, seed: int) -> Split | None:
     """Return two clusters by k-means."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -34,7 +34,7 @@ def kmeans_split(summary: Summary, rng: np.random.Generator) -> Split | None:
     cells, weights = summary.rows()
     if len(cells) < 2:
         return None
-    model = KMeans(2, n_init=3, random_state=int(rng.integers(2**31)))
+    model = KMeans(2, n_init=3, random_state=seed % 2**32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = model.fit(cells, sample_weight=weights).labels_

@@ -7,7 +7,7 @@ from xspn.learning.clustering.base import Split, bic_penalty, clusterings, facto
 from xspn.learning.summary import Summary
 
 
-def variable_split(summary: Summary, rng: np.random.Generator) -> Split | None:
+def variable_split(summary: Summary, seed: int) -> Split | None:
     """Return the split on the variable whose two clusters explain the others best; all variables are tried at once.
 
     Row i of G counts the ones among the rows where variable i is one, so the score of every split is n × n arithmetic.

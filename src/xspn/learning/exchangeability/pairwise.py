@@ -13,7 +13,12 @@ Correction = Literal["none", "bonferroni"]
 
 
 def pairwise_test(
-    summary: Summary, *, pairs: Literal["all", "first"] = "all", dof: int = 1, correction: Correction = "none"
+    summary: Summary,
+    *,
+    pairs: Literal["all", "first"] = "all",
+    dof: int = 1,
+    correction: Correction = "none",
+    empty_cells: Literal["ignore", "reject"] = "ignore",
 ) -> TestResult:
     """Return the result of the pair that speaks most against exchangeability.
 
@@ -25,10 +30,15 @@ def pairwise_test(
         pairs: "all" as in the paper's text; "first" compares the first variable with the others, as its program does.
         dof: 1 is right (4 cells − 1 − 2 parameters); the paper's program uses 3.
         correction: "bonferroni" multiplies the p-value by the number of pairs, so that the level holds for all.
+        empty_cells: "reject" rejects where a cell of some pair is expected to be empty, as the paper's program does
+            (0/0 there): it never accepts variables that are identical or exclude each other.
     """
-    if pairs not in ("all", "first") or correction not in ("none", "bonferroni"):
-        raise ParameterError(f"pairwise test: unknown option pairs={pairs!r} or correction={correction!r}")
-    _, n10, n01, _ = summary.pair_table()
+    options = (pairs in ("all", "first"), correction in ("none", "bonferroni"), empty_cells in ("ignore", "reject"))
+    if not all(options):
+        raise ParameterError(
+            f"pairwise test: unknown option in pairs={pairs!r}, correction={correction!r}, empty_cells={empty_cells!r}"
+        )
+    n11, n10, n01, n00 = summary.pair_table()
     i, j = np.triu_indices(summary.n, k=1)
     if pairs == "first":
         i, j = i[: summary.n - 1], j[: summary.n - 1]
@@ -40,6 +50,8 @@ def pairwise_test(
     p_value = float(chdtrc(dof, statistic))
     if correction == "bonferroni":
         p_value = min(1.0, p_value * max(len(statistics), 1))
+    if empty_cells == "reject" and (np.minimum(n11, n00)[i, j] * discordant <= 0).any():
+        p_value = 0.0
     where = (int(i[worst]), int(j[worst])) if len(statistics) else None
     return TestResult("pairwise", statistic, float(dof), p_value, {"pair": where})
 

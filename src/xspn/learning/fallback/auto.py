@@ -36,9 +36,7 @@ def stack(candidates: Sequence[Candidate], weights: FloatArray) -> Candidate:
     mixture stays even, because the scores are noise then; with much data the better candidates take all.
     """
     logs = np.array([candidate.left_out for candidate in candidates])  # (candidates, rows)
-    shares = np.full(len(logs), 1.0 / len(logs))
-    for _ in range(EM_STEPS):
-        shares = _em_step(logs, shares, weights)
+    shares = _shares(logs, weights)
     kept = np.flatnonzero(shares >= SMALLEST_SHARE)
     chosen = [candidates[int(k)] for k in kept]
     if len(chosen) == 1:
@@ -48,12 +46,18 @@ def stack(candidates: Sequence[Candidate], weights: FloatArray) -> Candidate:
     return Candidate(" + ".join(c.name for c in chosen), Sum(shares, [c.node for c in chosen]), mixed)
 
 
-def _em_step(logs: FloatArray, shares: FloatArray, weights: FloatArray) -> FloatArray:
-    joint = logs + np.log(shares)[:, None]
-    total = logsumexp_quiet(joint, axis=0)
-    posterior = np.exp(joint - np.where(np.isneginf(total), 0.0, total))
-    updated = posterior @ weights + PRIOR_ROWS
-    return np.asarray(updated / updated.sum())
+def _shares(logs: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the candidates' shares by EM; rows that no candidate finds possible have no say."""
+    top = logs.max(axis=0)
+    possible = np.isfinite(top)
+    relative = np.exp(logs[:, possible] - top[possible])
+    own = weights[possible]
+    shares = np.full(len(logs), 1.0 / len(logs))
+    for _ in range(EM_STEPS):
+        mixed = shares @ relative
+        shares = shares * (relative @ (own / mixed)) + PRIOR_ROWS
+        shares /= shares.sum()
+    return shares
 
 
 best_fallback = best_of(factorized_leaf, blocks_leaf, chow_liu_leaf)

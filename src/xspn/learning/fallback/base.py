@@ -21,6 +21,7 @@ from xspn.circuit.nodes import Node
 from xspn.learning.summary import Summary
 from xspn.leaves.smoothing import Smoothing
 
+TINY = float(np.finfo(np.float64).tiny)
 CountSpread = Literal["assignments", "values"]
 
 
@@ -87,7 +88,7 @@ class LeafData:
             total: The sum of counts and pseudo-counts that the cell is normalised by.
         """
         kept = np.maximum(counts - self.unit, 0.0) + pseudo
-        others = np.maximum(np.asarray(total) - self.unit, np.finfo(float).tiny)
+        others = np.maximum(np.asarray(total) - self.unit, TINY)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(kept) - np.log(others))
 

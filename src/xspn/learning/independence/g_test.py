@@ -1,8 +1,6 @@
 """The G-test of every two binary variables at once, and the groups that no dependence connects."""
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import xlogy
 
 from xspn._core.arrays import BoolArray, FloatArray, IntArray
@@ -34,6 +32,32 @@ def dependent_pairs(summary: Summary, threshold: float) -> BoolArray:
 
 def independent_groups(summary: Summary, threshold: float) -> list[IntArray]:
     """Return the connected components of the dependence graph, in the order of their first variable."""
-    graph = csr_array(dependent_pairs(summary, threshold))
-    count, labels = connected_components(graph, directed=False)
-    return [np.flatnonzero(labels == k) for k in range(count)]
+    return components(dependent_pairs(summary, threshold))
+
+
+def components(adjacent: BoolArray) -> list[IntArray]:
+    """Return the connected components of a graph given by its (dense) adjacency matrix.
+
+    Breadth first, a whole frontier at a time: dependence graphs are small and dense, so this takes a few steps, where a
+    sparse matrix would take longer to make.
+
+    Examples:
+        >>> links = np.array([[0, 0, 1, 0], [0, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]], dtype=bool)
+        >>> [group.tolist() for group in components(links)]
+        [[0, 2, 3], [1]]
+    """
+    waiting = np.ones(len(adjacent), dtype=bool)
+    linked: BoolArray = np.asarray(adjacent.any(axis=1))
+    found = []
+    for first in range(len(adjacent)):
+        if not waiting[first]:
+            continue
+        member = np.zeros(len(adjacent), dtype=bool)
+        member[first] = True
+        frontier = member.copy() if linked[first] else None
+        while frontier is not None and frontier.any():
+            frontier = adjacent[frontier].any(axis=0) & ~member
+            member |= frontier
+        waiting &= ~member
+        found.append(np.flatnonzero(member))
+    return found
