@@ -47,4 +47,4 @@ class BinaryData:
         """Return some cells as float32, which is what matrix products want."""
         if len(variables) == self.bits.shape[1]:
             return self.bits[rows].astype(np.float32)
-        return self.bits[np.ix_(rows, variables)].astype(np.float32)
+        return self.bits[rows[:, None], variables].astype(np.float32)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class Summary:
         """The number of variables."""
         return len(self.pairs)
 
-    @property
+    @cached_property
     def ones(self) -> FloatArray:
         """How often each variable is one."""
         return np.diag(self.pairs)

@@ -1,6 +1,7 @@
 """Partially exchangeable variables: one parameter for each value of a tractable statistic."""
 
 from collections.abc import Iterable, Sequence
+from math import inf, log
 from typing import Any, Self
 
 import numpy as np
@@ -82,6 +83,32 @@ class Exchangeable(Leaf):
         if len(chances) != size:
             raise ParameterError(f"Exchangeable: expected {size} class probabilities, found {len(chances)}")
         return cls(own, safe_log(chances) - T.log_class_size(len(own)), T)
+
+    @classmethod
+    def from_class_counts(
+        cls,
+        variables: Iterable[int],
+        counts: FloatArray,
+        smoothing: float | Smoothing = 0.0,
+        statistic: Statistic | None = None,
+    ) -> Self:
+        """Fit the leaf to how often each value t was seen: w_t = (c_t + pseudo-mass of class t) / (N + mass) / |S_t|.
+
+        Examples:
+            >>> Exchangeable.from_class_counts([0, 1], np.array([2.0, 5, 3])).class_probabilities.round(9).tolist()
+            [0.2, 0.5, 0.3]
+        """
+        own, T, mass = tuple(variables), Count() if statistic is None else statistic, Smoothing.of(smoothing)
+        total = counts.sum() + mass.mass
+        if not total > 0:
+            raise ParameterError("Exchangeable: no counts and no smoothing; nothing to fit to")
+        sizes = T.log_class_size(len(own))
+        log_mass = log(mass.mass) if mass.mass > 0 else -inf
+        if mass.spread == "assignments":
+            pseudo: FloatArray | float = log_mass - len(own) * log(T.cardinality)
+        else:
+            pseudo = log_mass - log(len(sizes)) - sizes
+        return cls(own, np.logaddexp(safe_log(counts) - sizes, pseudo) - log(total), T)
 
     @classmethod
     def uniform(cls, variables: Iterable[int], statistic: Statistic | None = None) -> Self:
@@ -239,19 +266,9 @@ class Exchangeable(Leaf):
 
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
         """Return w_t = (c_t + pseudo-mass of class t) / (N + mass) / |S_t|."""
-        own = Smoothing.of(smoothing)
-        total = statistics.sum() + own.mass
-        if total == 0:
+        if statistics.sum() + Smoothing.of(smoothing).mass == 0:
             return self
-        n = len(self._variables)
-        sizes = self.statistic.log_class_size(n)
-        log_mass = safe_log(np.float64(own.mass))
-        if own.spread == "assignments":
-            pseudo = np.broadcast_to(log_mass - n * np.log(self.statistic.cardinality), sizes.shape)
-        else:
-            pseudo = log_mass - np.log(len(sizes)) - sizes
-        weights = np.logaddexp(safe_log(statistics) - sizes, pseudo) - np.log(total)
-        return type(self)(self._variables, weights, self.statistic)
+        return self.from_class_counts(self._variables, statistics, smoothing, self.statistic)
 
     def to_params(self) -> dict[str, Any]:
         """Return the statistic and the log-weights."""

@@ -7,7 +7,7 @@ from xspn._core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
 from xspn.learning.summary import Summary
 
-N_STARTS = 2
+N_STARTS = 3
 MAX_ITERATIONS = 30
 TOLERANCE = 1e-3  # nats per row
 PSEUDO_COUNT = 0.1  # keeps probabilities off 0 and 1 while EM runs

@@ -23,7 +23,9 @@ def best_of(*makers: Fallback) -> Fallback:
     def choose(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
         if len(variables) == 1:
             return factorized_leaf(data, variables, options)
-        return stack([make(data, variables, options) for make in makers], data.own.rows()[1])
+        # Constant variables have no mutual information that a tree could show.
+        useful = [m for m in makers if m is not chow_liu_leaf] if data.own.constant().all() else makers
+        return stack([make(data, variables, options) for make in useful], data.own.rows()[1])
 
     return choose
 

@@ -17,7 +17,7 @@ def chow_liu_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -> 
     if len(variables) == 1:
         return factorized_leaf(data, variables, options)
     alpha = options.smoothing
-    tree = ChowLiu.from_pair_counts([int(v) for v in variables], data.pooled.pairs, data.pooled.total, alpha)
+    tree = ChowLiu.from_pair_counts(variables.tolist(), data.pooled.pairs, data.pooled.total, alpha)
     parents = np.array(tree.parents)
     root, children = int(np.argmin(parents)), np.flatnonzero(parents >= 0)
     above = parents[children]

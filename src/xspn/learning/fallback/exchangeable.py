@@ -16,7 +16,7 @@ def exchangeable_leaf(data: LeafData, variables: IntArray, options: LeafOptions)
         return factorized_leaf(data, variables, options)
     smoothing = options.for_counts(n)
     counts = data.pooled.totals
-    leaf = Exchangeable.uniform([int(v) for v in variables]).from_statistics(counts, smoothing)
+    leaf = Exchangeable.from_class_counts(variables.tolist(), counts, smoothing)
     sizes = Count().log_class_size(n)
     if smoothing.spread == "assignments":
         pseudo = smoothing.mass * np.exp(sizes - n * np.log(2.0))

@@ -13,7 +13,7 @@ def factorized_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -
     alpha = options.smoothing
     ones, total = data.pooled.ones, data.pooled.total
     p = (ones + alpha) / (total + 2 * alpha)
-    leaves = [Bernoulli(int(v), p=float(q)) for v, q in zip(variables, p, strict=True)]
+    leaves = [Bernoulli(v, p=q) for v, q in zip(variables.tolist(), p.tolist(), strict=True)]
     one = data.left_out(ones, alpha, total + 2 * alpha)
     zero = data.left_out(total - ones, alpha, total + 2 * alpha)
     cells, _ = data.own.rows()
