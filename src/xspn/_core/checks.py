@@ -18,7 +18,7 @@ def table(X: Any, n_columns: int | None = None, names: Names | None = None, what
     """
     array = _numeric(X, names, what)
     if array.ndim != 2:
-        hint = "; one row is X.reshape(1, -1), one column is X.reshape(-1, 1)" if array.ndim == 1 else ""
+        hint = ". Reshape your data: X.reshape(1, -1) is a row, X.reshape(-1, 1) a column" if array.ndim == 1 else ""
         raise DataError(f"{what}: expected a 2-D table of rows and columns, found {array.ndim}-D{hint}")
     if n_columns is not None and array.shape[1] != n_columns:
         raise DataError(f"{what}: expected {n_columns} columns, found {array.shape[1]}")
@@ -96,7 +96,8 @@ def _from_objects(array: AnyArray, names: Names | None, what: str) -> FloatArray
             if isinstance(error, OverflowError):
                 raise DataError(f"{what}: the number at {place} is too large") from error
             raise DataTypeError(
-                f"{what}: expected numbers, found {cell!r} at {place} (missing values are NaN or None)"
+                f"{what}: expected numbers, found {cell!r} at {place}; the argument must be free of strings and other "
+                "objects, each cell a number (missing values are NaN or None)"
             ) from None
     return out
 

@@ -1,6 +1,8 @@
 """What the density estimators have in common: input checks, scores, samples, imputation."""
 
-from typing import Any, Literal
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
@@ -15,6 +17,25 @@ from xspn.learning.data import Bits
 from xspn.model import Circuit
 
 ImputeMethod = Literal["marginal", "mpe", "sample"]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
+    """Make `fit` leave the estimator as it was if it is interrupted or fails, whatever it has set by then."""
+
+    @wraps(fit)
+    def undone_on_failure(*args: P.args, **kwargs: P.kwargs) -> T:
+        attributes = vars(args[0])
+        before = dict(attributes)
+        try:
+            return fit(*args, **kwargs)
+        except BaseException:
+            attributes.clear()
+            attributes.update(before)
+            raise
+
+    return undone_on_failure
 
 
 def binarized(array: AnyArray, threshold: float | None) -> AnyArray:
@@ -46,11 +67,13 @@ class BinaryInput(BaseEstimator):  # type: ignore[misc]
         return binarized(self._numeric(X, reset=False), self.binarize)
 
     def _numeric(self, X: Any, reset: bool) -> AnyArray:
-        # scikit-learn remembers and compares names and numbers of columns; the values are checked here, by cell.
-        validate_data(self, X, reset=reset, skip_check_array=True)
         if hasattr(X, "toarray"):
             raise DataError("X: sparse tables are not supported; pass X.toarray()")
+        if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+            raise DataError("X: Complex data not supported; expected real numbers")
         array = table(X, what="X")
+        # scikit-learn remembers and compares names and numbers of columns; the values are checked here, by cell.
+        validate_data(self, X, reset=reset, skip_check_array=True)
         if not reset and array.shape[1] != self.n_features_in_:
             raise DataError(
                 f"X has {array.shape[1]} features, but {type(self).__name__} is expecting "
@@ -59,7 +82,13 @@ class BinaryInput(BaseEstimator):  # type: ignore[misc]
         return array
 
     def _row_weights(self, sample_weight: Any, n_rows: int) -> FloatArray | None:
-        return None if sample_weight is None else weights_of_rows(sample_weight, n_rows)
+        """Check the weights of the training rows."""
+        if sample_weight is None:
+            return None
+        weights = weights_of_rows(sample_weight, n_rows)
+        if not weights.any():
+            raise DataError("sample_weight: expected some weight above 0, found that every weight is zero")
+        return weights
 
 
 class DensityEstimator(DensityMixin, BinaryInput):  # type: ignore[misc]
@@ -99,7 +128,7 @@ class DensityEstimator(DensityMixin, BinaryInput):  # type: ignore[misc]
         match method:
             case "marginal":
                 likelier = (self.circuit_.marginals(rows) > 0.5).astype(np.float64)
-                filled = np.where(np.isnan(rows), likelier, rows) if rows.dtype.kind == "f" else rows
+                filled = np.where(np.isnan(rows), likelier, rows)
             case "mpe":
                 filled = self.circuit_.mpe(rows).values
             case "sample":

@@ -4,15 +4,16 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import weights_of_rows
 from xspn._core.errors import DataError
 from xspn._core.logspace import logsumexp_quiet
 from xspn._core.random import child_seed, generator
 from xspn.circuit.nodes import Node, Product, Sum
+from xspn.estimators.base import all_or_nothing
 from xspn.estimators.parameters import LearnerParameters
 from xspn.estimators.xspn import XSPN
 from xspn.leaves.categorical import Categorical
@@ -41,16 +42,16 @@ class XSPNClassifier(ClassifierMixin, LearnerParameters):  # type: ignore[misc]
     circuit_: Circuit
     classes_: AnyArray
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
-        """Learn a circuit for each class."""
+        """Learn a circuit for each class; rows of weight 0, and classes of such rows only, count as absent."""
         bits = self._training_bits(X)
-        if y is None:
-            raise DataError("requires y to be passed, but the target y is None")
-        labels = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
-        if len(labels) != len(bits):
-            raise DataError(f"y: expected {len(bits)} labels, one for each row of X, found {len(labels)}")
-        weights = weights_of_rows(sample_weight, len(bits))
+        labels = _labels(y, len(bits))
+        weights = self._row_weights(sample_weight, len(bits))
+        if weights is None:
+            weights = np.ones(len(bits))
+        counts = weights > 0
+        bits, labels, weights = bits[counts], labels[counts], weights[counts]
         classes, which = np.unique(labels, return_inverse=True)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         masses = np.bincount(which, weights=weights, minlength=len(classes))
@@ -58,7 +59,7 @@ class XSPNClassifier(ClassifierMixin, LearnerParameters):  # type: ignore[misc]
         for index in range(len(classes)):
             own = which == index
             model = clone(self._density()).set_params(random_state=child_seed(seed, index))
-            model.fit(bits[own], sample_weight=None if sample_weight is None else weights[own])
+            model.fit(bits[own], sample_weight=weights[own])
             label = np.eye(len(classes))[index]
             branches.append(Product([model.circuit_.root, Categorical(bits.shape[1], label)]))
         names = getattr(self, "feature_names_in_", None)
@@ -98,10 +99,24 @@ class XSPNClassifier(ClassifierMixin, LearnerParameters):  # type: ignore[misc]
 
     def predict(self, X: Any) -> AnyArray:
         """Return the likeliest class of each row."""
-        return np.asarray(self.classes_[np.argmax(self.predict_log_proba(X), axis=1)])
+        likeliest = np.argmax(self.predict_log_proba(X), axis=1)
+        return np.asarray(self.classes_[likeliest])
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")
+
+
+def _labels(y: Any, n_rows: int) -> AnyArray:
+    """Return one label for each row."""
+    if y is None:
+        raise DataError("requires y to be passed, but the target y is None")
+    labels = np.asarray(column_or_1d(y, warn=True))
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    if len(labels) != n_rows:
+        raise DataError(f"y: expected {n_rows} labels, one for each row of X, found {len(labels)}")
+    return labels
 
 
 def _unused_name(names: list[str]) -> str:

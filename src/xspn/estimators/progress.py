@@ -38,8 +38,8 @@ def _lines(what: str) -> Progress:
 
     def show(done: int, of: int) -> None:
         nonlocal last
-        if monotonic() - last >= SECONDS_BETWEEN_LINES:
+        if done >= of or monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = monotonic()
-            sys.stderr.write(f"{what}: {done / max(of, 1):.0%} of the table is settled\n")
+            sys.stderr.write(f"{what}: {done / max(of, 1):.0%} is settled\n")
 
     return show

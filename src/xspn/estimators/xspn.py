@@ -5,7 +5,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from xspn._core.random import generator
-from xspn.estimators.base import DensityEstimator
+from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.explain import explain
 from xspn.estimators.options import learn_config
 from xspn.estimators.parameters import LearnerParameters
@@ -28,6 +28,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         trace_: Why each of its nodes is what it is.
         n_features_in_: The number of columns.
         feature_names_in_: Their names, if the table was a DataFrame.
+        valid_score_: The mean log-likelihood of `X_valid`, if there was any.
 
     Examples:
         >>> import numpy as np
@@ -42,7 +43,9 @@ class XSPN(LearnerParameters, DensityEstimator):
 
     circuit_: Circuit
     trace_: Trace
+    valid_score_: float
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, *, X_valid: Any = None, sample_weight: Any = None) -> Self:
         """Learn the circuit.
 
@@ -61,8 +64,9 @@ class XSPN(LearnerParameters, DensityEstimator):
             learned = learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress)
         names = getattr(self, "feature_names_in_", None)
         circuit = Circuit.of_graph(learned.graph, None if names is None else list(names))
-        # Set last: an interrupted fit leaves the estimator as it was.
         self.circuit_, self.trace_ = circuit, learned.trace
+        if hasattr(self, "valid_score_"):
+            del self.valid_score_  # that of an earlier fit
         if X_valid is not None:
             self.valid_score_ = self.score(X_valid)
         return self

@@ -22,8 +22,9 @@ def binary_table(array: AnyArray, names: Names | None = None) -> Bits:
         >>> binary_table(np.array([[0.0, 1.0]])).dtype
         dtype('uint8')
     """
-    if array.shape[0] == 0 or array.shape[1] == 0:
-        raise DataError(f"X: expected at least one row and one column, found a table of shape {array.shape}")
+    for count, kind in zip(array.shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise DataError(f"X: found 0 {kind}(s) (shape={array.shape}) while a minimum of 1 is required.")
     if array.dtype.kind == "b":
         return np.ascontiguousarray(array).view(np.uint8)
     bad = ~((array == 0) | (array == 1))
