@@ -41,20 +41,16 @@ def test_misuse_is_exit_code_2(arguments, capsys):
     assert "usage: xspn" in capsys.readouterr().err
 
 
-def test_demo_answers_three_questions(capsys):
+def test_demo_compares_with_the_truth_and_the_paper(capsys):
     assert main(["demo"]) == 0
     shown = capsys.readouterr().out
-    for question in ("1. How many will come?", "Will Dana?", "likeliest world?"):
-        assert question in shown
-    assert "exact" in shown
-    assert "nan" not in shown.lower().split()
-    chances = [
-        float(line.split()[1].rstrip("%"))
-        for line in shown.splitlines()
-        if line.strip()[:2].strip().isdigit() and "%" in line
-    ]
-    assert len(chances) == 11
-    assert sum(chances) == pytest.approx(100, abs=1)
+    rows = [line.split() for line in shown.splitlines() if line.split()[:1] in (["SPN"], ["XSPN"])]
+    assert [row[0] for row in rows] == ["SPN", "XSPN", "SPN", "XSPN"]
+    for spn, xspn_row in (rows[:2], rows[2:]):
+        assert float(xspn_row[1]) > float(spn[1])  # the XSPN is better …
+        assert float(xspn_row[1]) == pytest.approx(float(xspn_row[2]), abs=0.01)  # … and all but the truth
+    assert "attends_0" in shown
+    assert "P(overflow | attendance)" in shown
 
 
 def test_errors_are_one_line_and_exit_code_2(monkeypatch, capsys):
@@ -77,5 +73,5 @@ def test_as_a_program():
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert "Will Dana?" in done.stdout
+    assert "P(overflow | attendance)" in done.stdout
     assert "\x1b[" not in done.stdout  # plain text where there is no terminal

@@ -55,7 +55,7 @@ def test_summary_of_friends(friends):
     assert summary.leaves == {"Exchangeable": 1, "Bernoulli": 1}
 
 
-# -- the workshop of the paper (Example 1), as `xspn demo` builds it ---------------------------------------------------
+# -- the workshop of the paper (Example 1), as `examples/workshop.py` builds it ----------------------------------------
 
 
 def attendance(bonus, guests):
@@ -96,7 +96,7 @@ def test_the_workshop(workshop):
 
 
 def test_the_workshop_in_numbers(workshop):
-    """The numbers that `xspn demo` prints, to three digits."""
+    """The numbers that `examples/workshop.py` prints, to three digits."""
     _, _, circuit = workshop
     assert circuit.marginals()[0, 4] == pytest.approx(0.490, abs=5e-4)
     assert circuit.marginals({0: 1, 1: 1, 2: 1, 3: 0})[0, 4] == pytest.approx(0.665, abs=5e-4)

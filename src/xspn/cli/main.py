@@ -11,7 +11,7 @@ from xspn._version import __version__
 
 COMMANDS = {
     "datasets": "list, describe, fetch and generate the paper's data sets",
-    "demo": "build the paper's workshop example and put questions to it",
+    "demo": "learn SPNs and XSPNs on generated data, against the truth and the paper",
 }
 
 USER_ERROR = 2

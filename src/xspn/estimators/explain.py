@@ -1,14 +1,17 @@
 """What a learned circuit found, in words."""
 
+from collections.abc import Sequence
+
 from xspn.learning.policy import Operation
 from xspn.learning.trace import Branch, Trace, TraceEntry, describe_test
 from xspn.model import Circuit
 
-LONGEST_LIST = 6
+LONGEST_LIST = 4
 
 
-def explain(circuit: Circuit, trace: Trace, most: int) -> str:
+def explain(circuit: Circuit, trace: Trace, most: int, names: Sequence[str] | None = None) -> str:
     """Return a few lines: the size, the decisions, and the exchangeable groups with their evidence."""
+    known = names if names is not None else circuit.names
     lines = [str(circuit.summary())]
     found = [entry for entry in trace if entry.operation is Operation.EXCHANGEABLE]
     found.sort(key=lambda entry: (-entry.rows * len(entry.variables), entry.node))
@@ -18,7 +21,7 @@ def explain(circuit: Circuit, trace: Trace, most: int) -> str:
         return "\n".join(lines)
     groups = "one group" if len(found) == 1 else f"{len(found)} groups"
     lines.append(f"{groups} of exchangeable variables:".capitalize())
-    lines += [_group(circuit, trace, entry) for entry in found[:most]]
+    lines += [_group(trace, entry, known) for entry in found[:most]]
     if len(found) > most:
         lines.append(f"  … and {len(found) - most} smaller ones")
     return "\n".join(lines)
@@ -32,22 +35,23 @@ def _decisions(trace: Trace) -> str:
     return "Decisions: " + "; ".join(said) + "."
 
 
-def _group(circuit: Circuit, trace: Trace, entry: TraceEntry) -> str:
-    names = [_name(circuit, v) for v in entry.variables]
-    shown = ", ".join(names[:LONGEST_LIST]) + (f", … {names[-1]}" if len(names) > LONGEST_LIST else "")
-    where = ", ".join(_branch(circuit, branch) for branch in trace.context(entry))
+def _group(trace: Trace, entry: TraceEntry, names: Sequence[str] | None) -> str:
+    own = [_name(v, names) for v in entry.variables]
+    shown = ", ".join(own[:LONGEST_LIST]) + (f", … {own[-1]}" if len(own) > LONGEST_LIST else "")
+    where = " and ".join(_branch(branch, names) for branch in trace.context(entry))
     evidence = describe_test(entry.test) if entry.test is not None else "by construction"
     return (
-        f"  node {entry.node}: {len(names)} variables ({shown}) in {entry.rows:g} rows"
-        f"{f' where {where}' if where else ''}; {evidence}"
+        f"  node {entry.node}: {shown} ({len(own)} variables)\n"
+        f"    in {entry.rows:,g} rows{f' where {where}' if where else ''}\n"
+        f"    {evidence}{f'; {entry.detail}' if entry.detail else ''}"
     )
 
 
-def _branch(circuit: Circuit, branch: Branch) -> str:
+def _branch(branch: Branch, names: Sequence[str] | None) -> str:
     if branch.variable is None:
         return f"cluster {branch.place + 1} of {branch.of}"
-    return f"{_name(circuit, branch.variable)} = {branch.place}"
+    return f"{_name(branch.variable, names)} = {branch.place}"
 
 
-def _name(circuit: Circuit, variable: int) -> str:
-    return f"X{variable}" if circuit.names is None else circuit.names[variable]
+def _name(variable: int, names: Sequence[str] | None) -> str:
+    return f"X{variable}" if names is None else names[variable]

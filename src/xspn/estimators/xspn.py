@@ -1,5 +1,6 @@
 """`XSPN`: learn a circuit from a table of zeros and ones."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -71,10 +72,15 @@ class XSPN(LearnerParameters, DensityEstimator):
             self.valid_score_ = self.score(X_valid)
         return self
 
-    def explain(self, most: int = 10) -> str:
-        """Say in words what was found: which variables are exchangeable, where, and with what evidence."""
+    def explain(self, most: int = 10, names: Sequence[str] | None = None) -> str:
+        """Say in words what was found: which variables are exchangeable, where, and with what evidence.
+
+        Args:
+            most: The number of groups to describe.
+            names: Names of the variables, if the table had none.
+        """
         check_is_fitted(self)
-        return explain(self.circuit_, self.trace_, most)
+        return explain(self.circuit_, self.trace_, most, names)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")
