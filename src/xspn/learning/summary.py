@@ -41,6 +41,9 @@ class Summary:
         total = float(weights.sum())
         # Counts are exact in float32 up to 2^24, if the weights are whole numbers to begin with.
         exact = total < LARGEST_COUNT_IN_FLOAT32 and bool((weights == np.floor(weights)).all())
+        if not exact:
+            weights = _in_steps(weights, total)
+            total = float(weights.sum())
         kind = np.float32 if exact else np.float64
         wide: NDArray[Any] = cells.astype(kind, copy=False)
         weighted: NDArray[Any] = wide if (weights == 1).all() else wide * weights.astype(kind)[:, None]
@@ -70,3 +73,12 @@ class Summary:
         n10 = ones[:, None] - n11
         n01 = ones[None, :] - n11
         return n11, n10, n01, self.total - n11 - n10 - n01
+
+
+def _in_steps(weights: FloatArray, total: float) -> FloatArray:
+    """Round weights to multiples of 2⁻⁵² or so of their sum, so that all sums and differences of them are exact.
+
+    Otherwise rounding would give a variable more ones than there are rows, and hide that it is constant.
+    """
+    step = 2.0 ** (np.ceil(np.log2(total)) - 52)
+    return np.asarray(np.round(weights / step) * step)

@@ -48,7 +48,7 @@ def gain_of_labels(summary: Summary, labels: IntArray) -> float:
     """Return the penalised gain of two clusters over one."""
     cells, weights = summary.rows()
     second = labels == 1
-    ones = (weights[second].astype(np.float32) @ cells[second]).astype(np.float64)
+    ones = weights[second] @ cells[second].astype(np.float64)
     n_second = float(weights[second].sum())
     both = np.array([summary.ones - ones, ones])
     sizes = np.array([summary.total - n_second, n_second])

@@ -1,0 +1,86 @@
+"""G statistics against scipy, the threshold rule, and connected components against reachability."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2_contingency
+
+from support.learning import random_table, summary
+from xspn.learning.independence import dependent_pairs, independent_groups
+from xspn.learning.independence.g_test import components, g_statistics
+
+
+def g_by_scipy(first, second, weights):
+    """G of one pair; 0 where a variable has one value only."""
+    cells = np.array([[weights[(first == a) & (second == b)].sum() for b in (0, 1)] for a in (0, 1)])
+    cells = cells[cells.sum(axis=1) > 0][:, cells.sum(axis=0) > 0]
+    if min(cells.shape) < 2:
+        return 0.0
+    return chi2_contingency(cells, correction=False, lambda_="log-likelihood").statistic
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_statistic_of_every_pair_is_scipys(rng, weighted):
+    for _ in range(10):
+        table = random_table(rng, int(rng.integers(2, 60)), 5)
+        weights = rng.random(len(table)) * 3 if weighted else np.ones(len(table))
+        found = g_statistics(summary(table, weights))
+        for i in range(5):
+            for j in range(5):
+                if i != j:
+                    expected = g_by_scipy(table[:, i], table[:, j], weights)
+                    assert found[i, j] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_constant_columns_depend_on_nothing_at_any_threshold(rng):
+    for _ in range(20):
+        table = random_table(rng, 40, 5)
+        table[:, 2] = 1
+        table[:, 3] = 0
+        found = dependent_pairs(summary(table, rng.random(40)), threshold=0.0)
+        assert not found[2:4].any()
+        assert not found[:, 2:4].any()
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 5.0, 15.0])
+def test_a_pair_depends_if_its_statistic_reaches_twice_the_threshold_and_a_thousandth(rng, threshold):
+    for _ in range(5):
+        own = summary(random_table(rng, 200, 6))
+        expected = g_statistics(own) >= 2 * threshold + 0.001
+        np.fill_diagonal(expected, False)
+        np.testing.assert_array_equal(dependent_pairs(own, threshold), expected)
+
+
+def test_the_threshold_itself_counts_as_dependent(rng):
+    own = summary(random_table(np.random.default_rng(4), 200, 2))
+    statistic = g_statistics(own)[0, 1]
+    assert statistic > 1
+    at = (statistic - 0.001) / 2
+    assert dependent_pairs(own, at * (1 - 1e-12))[0, 1]
+    assert not dependent_pairs(own, at * (1 + 1e-12))[0, 1]
+
+
+@st.composite
+def graphs(draw):
+    n = draw(st.integers(1, 12))
+    edges = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=14))
+    adjacent = np.zeros((n, n), dtype=bool)
+    for i, j in edges:
+        adjacent[i, j] = adjacent[j, i] = i != j
+    return adjacent
+
+
+@given(graphs())
+def test_components_are_the_classes_of_reachability(adjacent):
+    n = len(adjacent)
+    reach = np.linalg.matrix_power((adjacent | np.eye(n, dtype=bool)).astype(object), n) > 0
+    expected = sorted({tuple(np.flatnonzero(row).tolist()) for row in reach})
+    assert [tuple(group.tolist()) for group in components(adjacent)] == expected
+
+
+def test_independent_blocks_are_separated(rng):
+    hidden = rng.random((2000, 2)) < 0.5
+    noise = rng.random((2000, 4)) < 0.1
+    table = hidden[:, [0, 1, 0, 1]] ^ noise
+    assert [group.tolist() for group in independent_groups(summary(table), 5.0)] == [[0, 2], [1, 3]]
