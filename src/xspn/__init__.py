@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from xspn._core.errors import XSPNError as XSPNError
     from xspn.circuit import Product as Product
     from xspn.circuit import Sum as Sum
+    from xspn.estimators import MEVM as MEVM
     from xspn.estimators import XSPN as XSPN
     from xspn.estimators import XSPNClassifier as XSPNClassifier
     from xspn.io import load as load
@@ -34,6 +35,7 @@ _HOMES = {
     "Circuit": "xspn.model",
     "Exchangeable": "xspn.leaves",
     "Gaussian": "xspn.leaves",
+    "MEVM": "xspn.estimators",
     "Product": "xspn.circuit",
     "Smoothing": "xspn.leaves",
     "Sum": "xspn.circuit",

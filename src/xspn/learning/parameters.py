@@ -41,10 +41,10 @@ class EMOptions:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        _at_least("n_iter", self.n_iter, 0)
-        _at_least("patience", self.patience, 1)
+        at_least("n_iter", self.n_iter, 0)
+        at_least("patience", self.patience, 1)
         if self.batch_size is not None:
-            _at_least("batch_size", self.batch_size, 1)
+            at_least("batch_size", self.batch_size, 1)
         if not is_real_number(self.tolerance) or not self.tolerance >= 0:
             raise ParameterError(f"tol: expected a number of at least 0, found {self.tolerance!r}")
 
@@ -196,6 +196,7 @@ def _refuse_impossible(expected: Expected, options: EMOptions) -> None:
         )
 
 
-def _at_least(name: str, value: Any, least: int) -> None:
+def at_least(name: str, value: Any, least: int) -> None:
+    """Refuse anything but a whole number that is large enough."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError(f"{name}: expected a whole number of at least {least}, found {value!r}")

@@ -1,0 +1,139 @@
+"""EM for mixtures of exchangeable variable models: rounds of finding blocks and fitting parameters."""
+
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.checks import is_real_number, smoothing_mass
+from xspn._core.errors import ParameterError
+from xspn.circuit.graph import Graph
+from xspn.circuit.nodes import Node
+from xspn.engine import compile_graph
+from xspn.learning.data import BinaryData
+from xspn.learning.mevm.components import mixture, responsibilities
+from xspn.learning.mevm.evidence import Evidence, Partition
+from xspn.learning.mevm.partition import Structure, find_blocks
+from xspn.learning.mevm.starts import features_of_blocks, nearest_of_random_rows
+from xspn.learning.parameters import EMOptions, at_least, fit_parameters
+from xspn.leaves import Smoothing
+
+LEAST_SHARE = 1e-3  # a component's blocks do not depend on rows that it explains less of
+MOST_ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class MEVMOptions:
+    """How a mixture of exchangeable variable models is learned.
+
+    Attributes:
+        n_components: The number of components.
+        structure: How blocks are found.
+        smoothing: The pseudo-mass at each value of a bit, and at all counts of a block together.
+        n_init: The number of starts.
+        max_iter: The largest number of EM passes of a start.
+        tolerance: Stop when the mean log-likelihood gains less, in nats per row.
+        level: The level of Welch's test.
+    """
+
+    n_components: int = 20
+    structure: Structure = "evidence"
+    smoothing: float = 1.0
+    n_init: int = 4
+    max_iter: int = 100
+    tolerance: float = 1e-4
+    level: float = 0.1
+
+    def __post_init__(self) -> None:
+        at_least("n_components", self.n_components, 1)
+        at_least("n_init", self.n_init, 1)
+        at_least("max_iter", self.max_iter, 1)
+        smoothing_mass(self.smoothing)
+        if self.structure not in get_args(Structure):
+            raise ParameterError(f"structure: expected one of {get_args(Structure)}, found {self.structure!r}")
+        if not is_real_number(self.level) or not 0 < self.level < 1:
+            raise ParameterError(f"level: expected a number between 0 and 1, found {self.level!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class MEVMFit:
+    """A fitted mixture.
+
+    Attributes:
+        root: The circuit.
+        log_likelihoods: The mean training log-likelihood of the best start, pass by pass, for each round of blocks.
+        score: What the best start was chosen by.
+    """
+
+    root: Node
+    log_likelihoods: tuple[tuple[float, ...], ...]
+    score: float
+
+
+def fit_mevm(
+    data: BinaryData, options: MEVMOptions, rng: np.random.Generator, X_valid: AnyArray | None = None
+) -> MEVMFit:
+    """Learn a mixture of products of exchangeable blocks; the best of several starts.
+
+    Starts alternate between two ways of sharing out the rows: by the counts of the blocks that the whole data has, and
+    by single bits. The best one has the highest log-likelihood of the validation data, if there is any, or else of the
+    training data.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> bits = np.repeat(rng.integers(0, 2, size=(300, 1), dtype=np.uint8), 4, axis=1)  # all alike
+        >>> fit = fit_mevm(BinaryData.of(bits), MEVMOptions(n_components=1), rng)
+        >>> fit.root
+        Exchangeable over {0, 1, 2, 3} by Count()
+    """
+    cells = data.bits.astype(np.float32)
+    whole = find_blocks(Evidence(cells, data.weights), options.structure, options.level)
+    if options.n_components == 1:
+        return _rounds(cells, data.weights, np.ones((len(cells), 1)), options, X_valid)
+    found = []
+    for start in range(options.n_init):
+        features = features_of_blocks(cells, data.weights, whole) if start % 2 == 0 else cells.astype(np.float64)
+        shares = nearest_of_random_rows(features, data.weights, options.n_components, rng)
+        found.append(_rounds(cells, data.weights, shares, options, X_valid))
+    return max(found, key=lambda fit: fit.score)
+
+
+def _rounds(
+    cells: NDArray[np.float32],
+    weights: FloatArray,
+    shares: FloatArray,
+    options: MEVMOptions,
+    X_valid: AnyArray | None,
+) -> MEVMFit:
+    """Find the components' blocks for their shares of the rows, fit all parameters, share out anew, while it pays."""
+    smoothing = Smoothing(options.smoothing, "values")
+    known: list[Partition | None] = [None] * shares.shape[1]
+    passes_left = options.max_iter
+    fits: list[MEVMFit] = []  # each better than the one before
+    while passes_left > 0 and len(fits) < MOST_ROUNDS:
+        alive = np.flatnonzero(weights @ shares > 0)
+        shares = shares[:, alive]
+        blocks = [
+            _component_blocks(cells, weights * shares[:, place], options, known[k]) for place, k in enumerate(alive)
+        ]
+        graph = Graph(mixture(cells, weights, shares, blocks, smoothing), cells.shape[1])
+        em = EMOptions(n_iter=passes_left, smoothing=smoothing, tolerance=options.tolerance)
+        fit = fit_parameters(graph, cells, em, weights, X_valid)
+        score = (fit.valid_log_likelihoods or fit.log_likelihoods)[fit.best]
+        if fits and score < fits[-1].score + options.tolerance:
+            break
+        before = fits[-1].log_likelihoods if fits else ()
+        fits.append(MEVMFit(fit.root, (*before, fit.log_likelihoods), score))
+        passes_left -= len(fit.log_likelihoods) - 1
+        known = list(blocks)
+        shares = responsibilities(compile_graph(Graph(fit.root, cells.shape[1])), cells)
+    return fits[-1]
+
+
+def _component_blocks(
+    cells: NDArray[np.float32], weights: FloatArray, options: MEVMOptions, known: Partition | None
+) -> Partition:
+    own = weights > LEAST_SHARE * weights.max()
+    return find_blocks(Evidence(cells[own], weights[own]), options.structure, options.level, known)
