@@ -1,32 +1,41 @@
 # Every target makes its own virtual environment: Python 3.11 and make are all that is needed.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-READY := .venv/.ready
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+RUN := .venv/.run
+DEV := .venv/.dev
 
 .PHONY: venv demo test check bench clean
 .DEFAULT_GOAL := demo
 
-venv: $(READY)
+venv: $(DEV)
 
-$(READY): pyproject.toml constraints.txt
+# What users need.
+$(RUN): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) -e .
 	touch $@
 
-demo: $(READY)
+# What the tests need on top: the optional parts are tested too.
+$(DEV): $(RUN)
+	$(PIP) -e '.[dev,torch,xgboost]'
+	touch $@
+
+demo: $(RUN)
 	$(BIN)/xspn demo
 
-test: $(READY)
+test: $(DEV)
 	$(BIN)/pytest -n 2
 
-check: $(READY)
+check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/test_imports.py
 
-bench: $(READY)
+bench: $(DEV)
 	$(BIN)/python benchmarks/inference.py
+	$(BIN)/python benchmarks/learning.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

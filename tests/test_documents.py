@@ -1,0 +1,39 @@
+"""What the documents print is what the code does: the README's Python runs, and the examples run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def numbers(text):
+    return [float(number) for number in re.findall(r"-?\d+\.?\d*", text.replace("−", "-"))]
+
+
+def test_the_readme_prints_what_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    space = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), space)
+    promised = [
+        line.split("#")[1] for line in blocks[0].splitlines() if line.startswith("print(") and "explain" not in line
+    ]
+    printed = capsys.readouterr().out.splitlines()
+    assert len(promised) == 4
+    for promise, line in zip(promised, printed, strict=False):
+        assert numbers(line) == pytest.approx(numbers(promise), abs=0.006)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_run(example, tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
