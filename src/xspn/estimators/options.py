@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from xspn._core.errors import ParameterError
+from xspn._core.options import known_names
 from xspn._core.registry import Registry
 from xspn.learning.config import LearnConfig
 
@@ -26,10 +27,8 @@ def learn_config(estimator: Any) -> LearnConfig:
     options = estimator.options or {}
     if not isinstance(options, Mapping):
         raise ParameterError(f"options: expected a mapping of settings, found {options!r}")
-    known = {field.name for field in fields(LearnConfig)} - set(PLAIN)
+    known_names("options", options, {field.name for field in fields(LearnConfig)} - set(PLAIN))
     for name, value in options.items():
-        if name not in known:
-            raise ParameterError(f"options: unknown setting {name!r}; known: {', '.join(sorted(known))}")
         settings[name] = tuple(sorted(value.items())) if isinstance(value, Mapping) else value
     return LearnConfig(**settings)
 

@@ -6,9 +6,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from xspn._core.checks import smoothing_mass
-from xspn._core.errors import ParameterError
+from xspn._core.options import number_between, one_of, whole_number
 from xspn.learning.clustering import clusterings
-from xspn.learning.exchangeability import tests
+from xspn.learning.exchangeability.base import check_test_options
 from xspn.learning.fallback import LeafOptions, fallbacks
 from xspn.learning.fallback.base import CountSpread
 
@@ -60,21 +60,23 @@ class LearnConfig:
     cluster_seed: int | None = None
 
     def __post_init__(self) -> None:
-        _whole("min_instances", self.min_instances, 1)
-        _number("independence_threshold", self.independence_threshold, 0.0, np.inf)
-        _number("significance", self.significance, 0.0, 1.0)
+        whole_number("min_instances", self.min_instances, 1)
+        number_between("independence_threshold", self.independence_threshold, 0.0, np.inf)
+        number_between("significance", self.significance, 0.0, 1.0)
         smoothing_mass(self.smoothing)
         smoothing_mass(self.shrinkage, "shrinkage")
         if self.exchangeability is not None:
-            tests[self.exchangeability]
+            check_test_options(self.exchangeability, dict(self.test_options))
         clusterings[self.clustering]
         fallbacks[self.fallback]
-        _one_of("components", self.components, get_args(Components))
-        _one_of("constants", self.constants, get_args(Constants))
-        _one_of("count_spread", self.count_spread, get_args(CountSpread))
-        _one_of("fallback_count_spread", self.fallback_count_spread, get_args(CountSpread))
-        _one_of("rows_first", self.rows_first, (False, True))
-        _one_of("score_overrules", self.score_overrules, (False, True))
+        one_of("components", self.components, get_args(Components))
+        one_of("constants", self.constants, get_args(Constants))
+        one_of("count_spread", self.count_spread, get_args(CountSpread))
+        one_of("fallback_count_spread", self.fallback_count_spread, get_args(CountSpread))
+        one_of("rows_first", self.rows_first, (False, True))
+        one_of("score_overrules", self.score_overrules, (False, True))
+        if self.cluster_seed is not None:
+            whole_number("cluster_seed", self.cluster_seed, 0)
 
     @property
     def tested_leaves(self) -> LeafOptions:
@@ -90,19 +92,3 @@ class LearnConfig:
     def fallback_name(self) -> str:
         """The fallback by its registered name; "auto" leaves exchangeable leaves out of a conventional SPN."""
         return "auto_conventional" if self.fallback == "auto" and self.exchangeability is None else self.fallback
-
-
-def _one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
-    if value not in known:
-        raise ParameterError(f"{name}: expected one of {', '.join(map(repr, known))}, found {value!r}")
-
-
-def _whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name}: expected a whole number of at least {least}, found {value!r}")
-
-
-def _number(name: str, value: Any, least: float, most: float) -> None:
-    good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not good or not least <= value <= most:
-        raise ParameterError(f"{name}: expected a number from {least:g} to {most:g}, found {value!r}")

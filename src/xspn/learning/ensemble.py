@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from xspn._core.errors import ParameterError
+from xspn._core.options import whole_number
 from xspn._core.random import child_seed
 from xspn.circuit.graph import Graph, from_records
 from xspn.circuit.nodes import Node, Sum
@@ -29,8 +29,7 @@ def learn_bag(
 
     One circuit is learned by threads, several by processes; the result is the same for any number of them.
     """
-    if isinstance(n_circuits, bool) or not isinstance(n_circuits, int | np.integer) or n_circuits < 1:
-        raise ParameterError(f"n_estimators: expected a whole number of at least 1, found {n_circuits!r}")
+    whole_number("n_estimators", n_circuits, 1)
     if n_circuits == 1:
         return learn(data, config, seed, effective_n_jobs(n_jobs), progress)
     jobs = (delayed(_member)(data, config, child_seed(seed, index)) for index in range(n_circuits))

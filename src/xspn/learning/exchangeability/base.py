@@ -4,10 +4,12 @@ A test is a function (summary, options) → TestResult. To add one, write one fi
 `xspn/learning/exchangeability/__init__.py`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
+from xspn._core.options import known_names
 from xspn._core.registry import Registry
 
 tests: "Registry[Callable[..., TestResult]]" = Registry("exchangeability test")
@@ -36,3 +38,9 @@ class TestResult:
     def rejects(self, level: float) -> bool:
         """Whether exchangeability is rejected at this level."""
         return self.p_value < level
+
+
+def check_test_options(method: str, options: Iterable[str]) -> None:
+    """Refuse a test that nobody registered, and options that it does not have."""
+    known = [name for name in signature(tests[method]).parameters if name != "summary"]
+    known_names(f"{method} test", options, known)

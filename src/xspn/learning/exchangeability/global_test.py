@@ -12,13 +12,13 @@ The two live in different irreducible parts of the permutation group's action, h
 the rows' arrangements anew, which gives an exact p-value.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.special import chdtrc
 
 from xspn._core.arrays import FloatArray
-from xspn._core.errors import ParameterError
+from xspn._core.options import one_of, whole_number
 from xspn._core.random import RandomState, generator
 from xspn.learning.exchangeability.base import TestResult, tests
 from xspn.learning.summary import Summary
@@ -42,8 +42,8 @@ def global_test(
         n_shuffles: How many times to shuffle.
         random_state: The seed of the shuffles.
     """
-    if p_value not in ("auto", "chi2", "shuffle"):
-        raise ParameterError(f"global test: expected p_value 'auto', 'chi2' or 'shuffle', found {p_value!r}")
+    one_of("global test: p_value", p_value, get_args(Calibration))
+    whole_number("global test: n_shuffles", n_shuffles, 1)
     q, s = _statistics(summary.pairs, _Null.of(summary.totals))
     n = summary.n
     dof_q, dof_s = float(n - 1), max(n * (n - 3) / 2, 0.0)

@@ -9,7 +9,7 @@ from scipy.spatial.distance import squareform
 
 from xspn._core.arrays import FloatArray, IntArray
 from xspn._core.checks import table
-from xspn._core.errors import ParameterError
+from xspn._core.options import number_between
 from xspn.learning.binary import binary_table, column_names
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult
@@ -47,8 +47,7 @@ def exchangeable_groups(X: Any, level: float = 0.01) -> list[Group]:
         >>> [group.variables for group in groups]
         [(0, 1, 2, 3), (4, 5, 6, 7)]
     """
-    if not 0 < level < 1:
-        raise ParameterError(f"level: expected a number between 0 and 1, found {level!r}")
+    number_between("level", level, 0.0, 1.0)
     names = column_names(X)
     bits = binary_table(table(X, what="X"), names)
     data = BinaryData.of(bits)

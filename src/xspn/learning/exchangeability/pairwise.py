@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import chdtrc
 
-from xspn._core.errors import ParameterError
+from xspn._core.options import one_of, whole_number
 from xspn.learning.exchangeability.base import TestResult, tests
 from xspn.learning.summary import Summary
 
@@ -33,11 +33,10 @@ def pairwise_test(
         empty_cells: "reject" rejects where a cell of some pair is expected to be empty, as the paper's program does
             (0/0 there): it never accepts variables that are identical or exclude each other.
     """
-    options = (pairs in ("all", "first"), correction in ("none", "bonferroni"), empty_cells in ("ignore", "reject"))
-    if not all(options):
-        raise ParameterError(
-            f"pairwise test: unknown option in pairs={pairs!r}, correction={correction!r}, empty_cells={empty_cells!r}"
-        )
+    one_of("pairwise test: pairs", pairs, ("all", "first"))
+    one_of("pairwise test: correction", correction, ("none", "bonferroni"))
+    one_of("pairwise test: empty_cells", empty_cells, ("ignore", "reject"))
+    whole_number("pairwise test: dof", dof, 1)
     n11, n10, n01, n00 = summary.pair_table()
     i, j = np.triu_indices(summary.n, k=1)
     if pairs == "first":

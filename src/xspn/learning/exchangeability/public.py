@@ -7,7 +7,7 @@ import numpy as np
 from xspn._core.checks import table
 from xspn.learning.binary import binary_table, column_names
 from xspn.learning.data import BinaryData
-from xspn.learning.exchangeability.base import TestResult, tests
+from xspn.learning.exchangeability.base import TestResult, check_test_options, tests
 from xspn.learning.summary import Summary
 
 
@@ -32,10 +32,10 @@ def exchangeability_test(X: Any, method: str = "global", **options: Any) -> Test
         >>> exchangeability_test(X).p_value > 0.01
         False
     """
-    test = tests[method]
+    check_test_options(method, options)
     if method == "global":
         options = {"p_value": "auto", **options}
     bits = binary_table(table(X, what="X"), column_names(X))
     data = BinaryData.of(bits)
     cells = data.slice(np.arange(len(data.bits)), np.arange(bits.shape[1]))
-    return test(Summary.of(cells, data.weights), **options)
+    return tests[method](Summary.of(cells, data.weights), **options)

@@ -24,8 +24,8 @@ def dependent_pairs(summary: Summary, threshold: float) -> BoolArray:
     A pair has one degree of freedom if both variables vary, none otherwise.
     """
     varies = ~summary.constant()
-    dof = np.outer(varies, varies).astype(np.float64)
-    dependent = g_statistics(summary) >= 2.0 * dof * threshold + 0.001
+    limits = np.where(np.outer(varies, varies), 2.0 * threshold, 0.0) + 0.001
+    dependent = g_statistics(summary) >= limits
     np.fill_diagonal(dependent, False)
     return np.asarray(dependent)
 

@@ -1,0 +1,176 @@
+"""The global test: both statistics by the textbook, their invariance, their level and their power."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest
+
+from support.learning import exchangeable_table, random_table, summary
+from xspn._core.errors import ParameterError
+from xspn.learning.exchangeability import global_test, pairwise_test
+
+
+def cochrans_q(table, weights):
+    """Cochran's Q as textbooks write it: (k − 1)(k Σ C² − T²) / (k T − Σ R²)."""
+    n = table.shape[1]
+    columns = weights @ table
+    rows = table.sum(axis=1)
+    total = columns.sum()
+    below = n * total - weights @ rows**2
+    return (n - 1) * (n * (columns**2).sum() - total**2) / below if below > 1e-9 else 0.0
+
+
+def second_order(table, weights):
+    """S by the definition, with loops."""
+    n = table.shape[1]
+    mean, variance = 0.0, 0.0
+    for row, weight in zip(table.tolist(), weights, strict=True):
+        k = sum(row)
+        p2 = k * (k - 1) / (n * (n - 1))
+        p3 = p2 * (k - 2) / (n - 2)
+        p4 = p3 * (k - 3) / (n - 3)
+        mean += weight * p2
+        variance += weight * (p2 - 2 * p3 + p4)
+    both = {(i, j): (weights * table[:, i] * table[:, j]).sum() for i in range(n) for j in range(n) if i != j}
+    own = [(sum(both[i, j] for j in range(n) if j != i) - (n - 1) * mean) / (n - 2) for i in range(n)]
+    squares = sum((both[i, j] - mean - own[i] - own[j]) ** 2 for i, j in combinations(range(n), 2))
+    return squares / variance if variance > 1e-9 else 0.0
+
+
+def two_blocks(rng, rows, size):
+    """Two independent exchangeable blocks with equal means and strong correlation inside."""
+    return np.hstack([rng.random((rows, size)) < rng.choice([0.1, 0.9], size=(rows, 1)) for _ in range(2)])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [4, 5, 9])
+def test_both_statistics_are_those_of_the_definitions(rng, n, weighted):
+    for _ in range(8):
+        table = random_table(rng, 40, n).astype(int)
+        weights = rng.random(40) * 3 if weighted else np.ones(40)
+        found = global_test(summary(table, weights))
+        assert found.parts["Q"] == pytest.approx(cochrans_q(table, weights), rel=1e-6, abs=1e-7)
+        assert found.parts["S"] == pytest.approx(second_order(table, weights), rel=1e-6, abs=1e-7)
+        assert found.statistic == pytest.approx(found.parts["Q"] + found.parts["S"])
+
+
+def test_degrees_of_freedom_and_p_values_are_those_of_chi_square(rng):
+    found = global_test(summary(exchangeable_table(rng, 300, 7)))
+    assert (found.parts["dof_Q"], found.parts["dof_S"], found.dof) == (6, 14, 20)
+    assert found.parts["p_Q"] == pytest.approx(chi2.sf(found.parts["Q"], 6))
+    assert found.parts["p_S"] == pytest.approx(chi2.sf(found.parts["S"], 14))
+    assert found.p_value == pytest.approx(chi2.sf(found.statistic, 20))
+    assert found.parts["calibration"] == "chi2"
+
+
+def test_the_order_of_rows_and_columns_does_not_matter(rng):
+    table = random_table(rng, 60, 6)
+    first = global_test(summary(table))
+    for _ in range(5):
+        other = global_test(summary(table[rng.permutation(60)][:, rng.permutation(6)]))
+        assert other.parts["Q"] == pytest.approx(first.parts["Q"])
+        assert other.parts["S"] == pytest.approx(first.parts["S"])
+        assert other.p_value == pytest.approx(first.p_value)
+
+
+def test_zeros_and_ones_can_change_places(rng):
+    table = random_table(rng, 60, 6)
+    first, other = global_test(summary(table)), global_test(summary(1 - table))
+    assert other.parts["Q"] == pytest.approx(first.parts["Q"])
+    assert other.parts["S"] == pytest.approx(first.parts["S"])
+
+
+def test_rows_of_one_value_only_say_nothing(rng):
+    table = random_table(rng, 60, 6)
+    more = np.vstack([table, np.zeros((30, 6)), np.ones((20, 6))])
+    first, other = global_test(summary(table)), global_test(summary(more))
+    assert other.parts["Q"] == pytest.approx(first.parts["Q"])
+    assert other.parts["S"] == pytest.approx(first.parts["S"])
+
+
+@pytest.mark.parametrize("table", [np.zeros((9, 5)), np.ones((9, 5)), np.vstack([np.zeros((4, 5)), np.ones((4, 5))])])
+def test_without_variation_within_rows_nothing_is_rejected(table):
+    for options in ({}, {"p_value": "shuffle", "n_shuffles": 9}):
+        found = global_test(summary(table), **options)
+        assert (found.statistic, found.p_value) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("n", "dof_q", "dof_s"), [(1, 0, 0), (2, 1, 0), (3, 2, 0), (4, 3, 2)])
+def test_few_variables(rng, n, dof_q, dof_s):
+    table = (rng.random((80, n)) < np.linspace(0.3, 0.5, n)).astype(int)
+    found = global_test(summary(table))
+    assert (found.parts["dof_Q"], found.parts["dof_S"], found.dof) == (dof_q, dof_s, dof_q + dof_s)
+    assert found.p_value == pytest.approx(chi2.sf(found.statistic, found.dof) if found.dof else 1.0)
+    if n == 2:
+        assert found.parts["Q"] == pytest.approx(pairwise_test(summary(table)).statistic)
+    if n < 4:
+        assert (found.parts["S"], found.parts["p_S"]) == (0.0, 1.0)
+    else:
+        assert found.parts["S"] == pytest.approx(second_order(table, np.ones(80)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_p_values_by_shuffling_agree_with_chi_square_where_that_is_easy(seed):
+    own = summary(exchangeable_table(np.random.default_rng(seed), 400, 6))
+    exact, asymptotic = global_test(own, p_value="shuffle", n_shuffles=499), global_test(own)
+    assert exact.statistic == asymptotic.statistic
+    assert exact.dof == asymptotic.dof
+    assert exact.parts["calibration"] == "shuffle"
+    for found, expected in (
+        (exact.p_value, asymptotic.p_value),
+        (exact.parts["p_Q"], asymptotic.parts["p_Q"]),
+        (exact.parts["p_S"], asymptotic.parts["p_S"]),
+    ):
+        assert found == pytest.approx(expected, abs=0.08)
+
+
+def test_shuffling_takes_merged_rows_as_often_as_they_occur(rng):
+    table = exchangeable_table(rng, 40, 4)
+    rows, counts = np.unique(table, axis=0, return_counts=True)
+    merged = global_test(summary(rows, counts), p_value="shuffle", n_shuffles=99)
+    assert merged.p_value == global_test(summary(table), p_value="shuffle", n_shuffles=99).p_value
+
+
+def test_shuffling_is_reproducible_and_its_smallest_p_value_is_known(rng):
+    table = np.tile([1, 1, 1, 0, 0, 0], (50, 1))
+    found = global_test(summary(table), p_value="shuffle", n_shuffles=99)
+    assert found.p_value == pytest.approx(0.01)
+    own = summary(exchangeable_table(rng, 30, 4))
+    again = [global_test(own, p_value="shuffle", n_shuffles=50, random_state=3).p_value for _ in range(2)]
+    assert again[0] == again[1]
+
+
+@pytest.mark.parametrize(("rows", "calibration"), [(6, "shuffle"), (100, "chi2")])
+def test_auto_shuffles_where_counts_are_small(rng, rows, calibration):
+    found = global_test(summary(exchangeable_table(rng, rows, 5, spread=9.0)), p_value="auto", n_shuffles=19)
+    assert found.parts["calibration"] == calibration
+
+
+def test_auto_shuffles_for_few_zeros_as_for_few_ones(rng):
+    table = (rng.random((100, 5)) < 0.02).astype(int)
+    for own in (table, 1 - table):
+        assert global_test(summary(own), p_value="auto", n_shuffles=19).parts["calibration"] == "shuffle"
+
+
+@pytest.mark.parametrize(("n", "rows", "spread"), [(5, 200, 1.0), (20, 200, 0.5), (20, 1000, 5.0)])
+def test_the_level_holds(n, rows, spread):
+    rng = np.random.default_rng(n + rows)
+    p = np.array([global_test(summary(exchangeable_table(rng, rows, n, spread))).p_value for _ in range(250)])
+    assert 0.02 <= (p < 0.05).mean() <= 0.08
+    assert kstest(p, "uniform").pvalue > 0.001
+
+
+def test_two_blocks_are_rejected_though_all_pairs_have_equal_means():
+    rng = np.random.default_rng(5)
+    tables = [summary(two_blocks(rng, 500, 10)) for _ in range(40)]
+    authors = {"pairs": "first", "dof": 3, "empty_cells": "reject"}
+    assert np.mean([global_test(own).rejects(0.05) for own in tables]) >= 0.95
+    assert np.mean([pairwise_test(own, **authors).rejects(0.05) for own in tables]) < 0.2
+
+
+@pytest.mark.parametrize("options", [{"p_value": "exact"}, {"n_shuffles": 0}, {"n_shuffles": 2.5}])
+def test_bad_options_are_refused_by_name(options):
+    (name, value), *_ = options.items()
+    with pytest.raises(ParameterError, match=f"{name}.*{value!r}"):
+        global_test(summary([[0, 1], [1, 0]]), **options)
