@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, frozen
+from xspn._core.arrays import FloatArray
 from xspn._core.checks import is_real_number
 from xspn._core.errors import ParameterError
 from xspn.circuit.domain import Domain
@@ -29,14 +29,14 @@ class Bernoulli(Univariate):
     __slots__ = ("log_p", "p")
     family = "bernoulli"
     p: float
-    log_p: FloatArray
+    log_p: tuple[float, float]  # of 0 and of 1
 
     def __init__(self, variable: int, p: float) -> None:
         self._set_variables(variable)
         if not is_real_number(p) or not 0 <= p <= 1:
             raise ParameterError(f"Bernoulli: expected a probability p from 0 to 1, found {p!r}")
         self.p = float(p)
-        self.log_p = frozen(np.array([log(1 - self.p) if self.p < 1 else -inf, log(self.p) if self.p > 0 else -inf]))
+        self.log_p = (log(1 - self.p) if self.p < 1 else -inf, log(self.p) if self.p > 0 else -inf)
         self._seal()
 
     @property

@@ -15,6 +15,7 @@ from xspn.learning.fallback.factorized import factorized_leaf
 SMALLEST_SHARE = 0.05
 PRIOR_ROWS = 3.0
 EM_STEPS = 20
+SHARE_TOLERANCE = 1e-3
 
 
 def best_of(*makers: Fallback) -> Fallback:
@@ -56,9 +57,11 @@ def _shares(logs: FloatArray, weights: FloatArray) -> FloatArray:
     own = weights[possible]
     shares = np.full(len(logs), 1.0 / len(logs))
     for _ in range(EM_STEPS):
-        mixed = shares @ relative
-        shares = shares * (relative @ (own / mixed)) + PRIOR_ROWS
+        previous = shares
+        shares = shares * (relative @ (own / (shares @ relative))) + PRIOR_ROWS
         shares /= shares.sum()
+        if abs(shares - previous).max() < SHARE_TOLERANCE:
+            break
     return shares
 
 
