@@ -1,0 +1,98 @@
+"""The default fallback: a mixture of leaves in the shares that predict left-out rows best."""
+
+import numpy as np
+import pytest
+
+from support.learning import exchangeable_table, random_table, summary
+from xspn import Bernoulli, ChowLiu, Exchangeable, Sum
+from xspn.learning.fallback import Candidate, LeafData, LeafOptions, fallbacks
+from xspn.learning.fallback.auto import PRIOR_ROWS, SMALLEST_SHARE, stack
+from xspn.model import Circuit
+
+
+def candidates(*left_out):
+    return [Candidate(f"c{k}", Bernoulli(0, p=0.1 * (k + 1)), np.array(logs)) for k, logs in enumerate(left_out)]
+
+
+def shares_of(found, names):
+    """The share of each candidate, 0 for those left out."""
+    if not isinstance(found.node, Sum):
+        return [float(name == found.name) for name in names]
+    own = dict(zip(found.name.split(" + "), found.node.weights, strict=True))
+    return [own.get(name, 0.0) for name in names]
+
+
+def best_shares(logs, weights):
+    """The maximum of Σ w log Σ s p + prior · Σ log s over a grid of shares of two candidates."""
+    s = np.linspace(1e-4, 1 - 1e-4, 20001)
+    mixed = np.log(s[:, None] * np.exp(logs[0]) + (1 - s)[:, None] * np.exp(logs[1]))
+    objective = mixed @ weights + PRIOR_ROWS * (np.log(s) + np.log(1 - s))
+    best = s[np.argmax(objective)]
+    return best, 1 - best
+
+
+def test_equal_candidates_share_evenly():
+    found = stack(candidates([-1.0, -2.0], [-1.0, -2.0], [-1.0, -2.0]), np.ones(2))
+    assert found.name == "c0 + c1 + c2"
+    np.testing.assert_allclose(found.node.weights, 1 / 3)
+    np.testing.assert_allclose(found.left_out, [-1, -2])
+
+
+@pytest.mark.parametrize("rows", [1, 5, 40])
+def test_shares_maximise_the_score_with_the_prior(rng, rows):
+    logs = np.log(rng.random((2, rows)))
+    weights = rng.random(rows) * 3
+    found = stack(candidates(*logs), weights)
+    np.testing.assert_allclose(shares_of(found, ["c0", "c1"]), best_shares(logs, weights), atol=0.01)
+    assert found.node.weights.min() >= SMALLEST_SHARE
+    assert found.node.weights.sum() == pytest.approx(1)
+
+
+def test_with_little_data_the_prior_keeps_the_mixture_even():
+    few = stack(candidates([-1.0], [-9.0]), np.ones(1)).node.weights
+    more = stack(candidates([-1.0], [-9.0]), np.full(1, 10.0)).node.weights
+    assert 0.5 < few[0] < more[0]
+    assert few[0] == pytest.approx((1 + PRIOR_ROWS) / (1 + 2 * PRIOR_ROWS), abs=0.01)
+
+
+def test_with_much_data_the_better_one_takes_all():
+    better, worse = candidates([-1.0], [-9.0])
+    assert stack([better, worse], np.full(1, 1000.0)) is better
+    assert stack([worse, better], np.full(1, 1000.0)) is better
+
+
+def test_scores_of_the_mixture_are_those_of_its_parts():
+    left_out = np.log([[0.5, 0.1, 0.3], [0.1, 0.5, 0.3]])
+    found = stack(candidates(*left_out), np.ones(3))
+    np.testing.assert_allclose(found.left_out, np.log(found.node.weights @ np.exp(left_out)))
+
+
+def test_rows_that_nobody_finds_possible_have_no_say():
+    found = stack(candidates([-np.inf, -1.0], [-np.inf, -1.0]), np.ones(2))
+    np.testing.assert_allclose(found.node.weights, 0.5)
+    assert found.left_out.tolist() == [-np.inf, -1.0]
+
+
+def test_a_row_that_one_candidate_finds_impossible_speaks_against_it():
+    found = stack(candidates([-np.inf] * 200, [-3.0] * 200), np.ones(200))
+    assert found.name == "c1"
+
+
+def test_the_mixture_predicts_left_out_rows_at_least_as_well_as_any_part(rng):
+    for _ in range(10):
+        data = LeafData.alone(summary(random_table(rng, 300, 5)))
+        weights = data.own.rows()[1]
+        parts = [fallbacks[name](data, np.arange(5), LeafOptions()) for name in ("factorized", "blocks", "chow_liu")]
+        mixed = fallbacks["auto"](data, np.arange(5), LeafOptions())
+        best = max(part.score(weights) for part in parts)
+        assert mixed.score(weights) >= best - 3 * PRIOR_ROWS * np.log(1 / SMALLEST_SHARE)
+
+
+def kinds(found):
+    return {type(leaf) for leaf in Circuit(found.node).graph.leaves}
+
+
+def test_a_conventional_network_gets_no_exchangeable_leaves(rng):
+    data = LeafData.alone(summary(exchangeable_table(rng, 200, 6)))
+    assert Exchangeable in kinds(fallbacks["auto"](data, np.arange(6), LeafOptions()))
+    assert kinds(fallbacks["auto_conventional"](data, np.arange(6), LeafOptions())) <= {Bernoulli, ChowLiu}
