@@ -212,10 +212,8 @@ def paper() -> None:
             seconds = time.perf_counter() - start
             ll = model.score_samples(data.test)
             good = ll.mean() >= figure * 1.02 and np.isfinite(ll).all()
-            size = model.circuit_.summary().parameters
-            print(
-                f"  {name:<11}{kind:<9}{ll.mean():9.3f}  reference {figure:9.3f}  {size:>6} parameters {seconds:7.1f} s  {verdict(good)}"
-            )
+            cost = f"{model.circuit_.summary().parameters:>6} parameters {seconds:7.1f} s"
+            print(f"  {name:<11}{kind:<9}{ll.mean():9.3f}  reference {figure:9.3f}  {cost}  {verdict(good)}")
 
 
 # -- speed -----------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from xspn.leaves import Categorical as Categorical
     from xspn.leaves import ChowLiu as ChowLiu
     from xspn.leaves import Exchangeable as Exchangeable
+    from xspn.leaves import ExchangeableGaussian as ExchangeableGaussian
     from xspn.leaves import Gaussian as Gaussian
     from xspn.leaves import Smoothing as Smoothing
     from xspn.model import Circuit as Circuit
@@ -34,6 +35,7 @@ _HOMES = {
     "ChowLiu": "xspn.leaves",
     "Circuit": "xspn.model",
     "Exchangeable": "xspn.leaves",
+    "ExchangeableGaussian": "xspn.leaves",
     "Gaussian": "xspn.leaves",
     "MEVM": "xspn.estimators",
     "Product": "xspn.circuit",

@@ -5,6 +5,7 @@ from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.categorical import Categorical
 from xspn.leaves.chow_liu import ChowLiu
 from xspn.leaves.exchangeable import Exchangeable
+from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
 from xspn.leaves.gaussian import Gaussian
 from xspn.leaves.smoothing import Smoothing
 
@@ -13,6 +14,7 @@ __all__ = [
     "Categorical",
     "ChowLiu",
     "Exchangeable",
+    "ExchangeableGaussian",
     "Gaussian",
     "Leaf",
     "Smoothing",

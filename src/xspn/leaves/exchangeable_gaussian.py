@@ -1,0 +1,205 @@
+"""Exchangeable real variables: jointly normal with one mean, one variance and one correlation."""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.checks import is_real_number
+from xspn._core.errors import ParameterError, StructureError
+from xspn.circuit.domain import Domain
+from xspn.circuit.nodes import Node
+from xspn.circuit.scope import Scope
+from xspn.leaves.base import Leaf, register
+from xspn.leaves.gaussian import LOG_2PI, Gaussian
+from xspn.leaves.smoothing import Smoothing
+
+
+@register
+class ExchangeableGaussian(Leaf):
+    """A normal distribution of compound symmetry: three parameters for any number of variables.
+
+    The covariance matrix σ²[(1 − ρ)I + ρJ] has two eigenvalues: a = σ²(1 − ρ) for differences between variables, and
+    b = σ²(1 + (n − 1)ρ) for their mean. Whatever is asked comes down to these two, so no matrix is ever inverted, and
+    marginals and conditionals are of the same family.
+
+    Args:
+        variables: At least two variables.
+        mean: The mean of each variable.
+        std: The standard deviation of each variable.
+        correlation: That of any two variables, above −1/(n − 1) and below 1.
+
+    Examples:
+        >>> leaf = ExchangeableGaussian([0, 1], mean=0, std=1, correlation=0.5)
+        >>> leaf.log_prob(np.array([[0.0, 0.0], [0.0, np.nan]])).round(6).tolist()
+        [-1.694036, -0.918939]
+        >>> leaf.mode(np.array([[2.0, np.nan]]))[0].tolist()
+        [[2.0, 1.0]]
+    """
+
+    __slots__ = ("correlation", "mean", "std")
+    family = "exchangeable_gaussian"
+    mean: float
+    std: float
+    correlation: float
+
+    def __init__(self, variables: Iterable[int], mean: float, std: float, correlation: float) -> None:
+        self._set_variables(variables)
+        n = len(self._variables)
+        if n < 2:
+            raise StructureError("ExchangeableGaussian: expected at least two variables; one alone is a Gaussian leaf")
+        for name, value in (("mean", mean), ("std", std), ("correlation", correlation)):
+            if not is_real_number(value) or not np.isfinite(value):
+                raise ParameterError(f"ExchangeableGaussian: expected a finite {name}, found {value!r}")
+        if std <= 0:
+            raise ParameterError(f"ExchangeableGaussian: expected a standard deviation above 0, found {std!r}")
+        if not -1 / (n - 1) < correlation < 1:
+            raise ParameterError(
+                f"ExchangeableGaussian: {n} variables need a correlation above {-1 / (n - 1):.4g} and below 1, "
+                f"found {correlation!r}"
+            )
+        self.mean, self.std, self.correlation = float(mean), float(std), float(correlation)
+        self._seal()
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """One real domain for each variable."""
+        return (Domain.real(),) * len(self._variables)
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: mean, deviation and correlation."""
+        return 3
+
+    @property
+    def _apart(self) -> float:
+        """The variance of differences, a."""
+        return self.std**2 * (1 - self.correlation)
+
+    @property
+    def _shared(self) -> float:
+        """The covariance of two variables."""
+        return self.std**2 * self.correlation
+
+    def _given(self, x: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """Return, for each row: how many are observed, their sum about the mean, and what that makes of the others.
+
+        The missing variables have mean `self.mean + shift` and covariance `shared` with each other (beside a on the
+        diagonal).
+        """
+        away = np.where(np.isnan(x), 0.0, x - self.mean)
+        k = (~np.isnan(x)).sum(axis=1)
+        total = away.sum(axis=1)
+        of_mean = self._apart + k * self._shared  # the eigenvalue b for k variables
+        return k, total, self._shared * total / of_mean, self._shared * self._apart / of_mean
+
+    def log_prob(self, x: FloatArray) -> FloatArray:
+        """Return the log-density of the observed values: any k of the variables have the same distribution."""
+        k, total, _, _ = self._given(x)
+        squares = np.where(np.isnan(x), 0.0, (x - self.mean) ** 2).sum(axis=1)
+        of_mean = self._apart + k * self._shared
+        mean_part = total**2 / np.maximum(k, 1)
+        quadratic = (squares - mean_part) / self._apart + mean_part / of_mean
+        log_determinant = (k - 1) * np.log(self._apart) + np.log(of_mean)
+        return np.where(k > 0, -0.5 * (k * LOG_2PI + log_determinant + quadratic), 0.0)
+
+    def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Fill with the conditional mean."""
+        _, _, shift, _ = self._given(x)
+        filled = np.where(np.isnan(x), self.mean + shift[:, None], x)
+        return filled, self.log_prob(filled)
+
+    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw differences and the mean of the missing values apart: they are independent."""
+        _, _, shift, shared = self._given(x)
+        missing = np.isnan(x)
+        m = np.maximum(missing.sum(axis=1), 1)
+        noise = rng.normal(size=x.shape)
+        noise -= (np.where(missing, noise, 0.0).sum(axis=1) / m)[:, None]
+        common = np.sqrt((self._apart + m * shared) / m) * rng.normal(size=len(x))
+        return np.where(missing, self.mean + (shift + common)[:, None] + np.sqrt(self._apart) * noise, x)
+
+    def marginalize(self, keep: Scope) -> Node | None:
+        """Return the same distribution over fewer variables."""
+        return self._of([v for v in self._variables if v in keep], self.mean, self._shared)
+
+    def condition(self, x: FloatArray) -> tuple[Node | None, float]:
+        """Return the missing variables' distribution, which is of the same family, and the log-density of the rest."""
+        _, _, shift, shared = self._given(x[None, :])
+        rest = [v for v, value in zip(self._variables, x, strict=True) if np.isnan(value)]
+        log_evidence = float(self.log_prob(x[None, :])[0])
+        return self._of(rest, self.mean + float(shift[0]), float(shared[0])), log_evidence
+
+    def _of(self, variables: list[int], mean: float, shared: float) -> Node | None:
+        """Return the leaf over these variables with differences as here, and another mean and covariance."""
+        variance = self._apart + shared
+        if not variables:
+            return None
+        if len(variables) == 1:
+            return Gaussian(variables[0], mean=mean, std=float(np.sqrt(variance)))
+        return ExchangeableGaussian(variables, mean, float(np.sqrt(variance)), shared / variance)
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and E[x xᵀ]."""
+        n = len(self._variables)
+        covariance = self._apart * np.eye(n) + self._shared
+        return np.full(n, self.mean), covariance + self.mean**2
+
+    def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the weight, and the expected sum, sum of squares and squared sum about this leaf's own mean."""
+        some = ~np.isnan(x).all(axis=1)
+        x, w = x[some], weights[some]
+        k, total, shift, shared = self._given(x)
+        m = len(self._variables) - k
+        squares = np.where(np.isnan(x), 0.0, (x - self.mean) ** 2).sum(axis=1)
+        sums = total + m * shift
+        squares = squares + m * (self._apart + shared + shift**2)
+        squared_sums = sums**2 + m * (self._apart + m * shared)
+        return np.array([w.sum(), w @ sums, w @ squares, w @ squared_sums])
+
+    def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
+        """Return the maximum-likelihood leaf; the smoothing mass counts as variance 1 in every direction."""
+        mass = Smoothing.of(smoothing).mass
+        weight, first, squares, squared_sums = (float(value) for value in statistics)
+        if weight == 0:
+            return self
+        n = len(self._variables)
+        shift = first / (weight * n)
+        squares += n * weight * shift**2 - 2 * shift * first
+        along_mean = max((squared_sums - 2 * n * shift * first + weight * (n * shift) ** 2) / n, 0.0)
+        b = (along_mean + mass) / (weight + mass)
+        a = (max(squares - along_mean, 0.0) / (n - 1) + mass) / (weight + mass)
+        if min(a, b) <= 0:
+            raise ParameterError(
+                f"ExchangeableGaussian over {self.scope}: the values have no variance in some direction; "
+                "use a smoothing above 0"
+            )
+        shared = (b - a) / n
+        variance = a + shared
+        return type(self)(self._variables, self.mean + shift, float(np.sqrt(variance)), shared / variance)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the three parameters."""
+        return {"mean": self.mean, "std": self.std, "correlation": self.correlation}
+
+    @classmethod
+    def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
+        """Build the leaf."""
+        return cls(variables, mean=params["mean"], std=params["std"], correlation=params["correlation"])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:
+        """Return two to five variables with any possible correlation."""
+        n = int(rng.integers(2, 6))
+        lowest = -1 / (n - 1)
+        correlation = lowest + (1 - lowest) * float(rng.uniform(0.05, 0.95))
+        return cls(
+            range(first_variable, first_variable + n), float(rng.normal()), 0.2 + float(rng.random()), correlation
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"ExchangeableGaussian over {self.scope}, mean={self.mean:.6g}, std={self.std:.6g}, "
+            f"correlation={self.correlation:.6g}"
+        )
