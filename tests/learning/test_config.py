@@ -1,0 +1,71 @@
+"""Settings are refused by name before any work is done."""
+
+import numpy as np
+import pytest
+
+from xspn._core.errors import ParameterError, RegistryError, XSPNError
+from xspn.learning.config import LearnConfig
+
+BAD = {
+    "min_instances": [0, -1, 2.5, "20", None, True],
+    "independence_threshold": [-1.0, np.nan, "5", None, True],
+    "significance": [-0.1, 2, np.nan, "0.01", None],
+    "smoothing": [-0.1, np.inf, np.nan, "0.1", None, True],
+    "shrinkage": [-1, np.inf, "2"],
+    "components": ["three", None],
+    "constants": ["aside"],
+    "count_spread": ["ones"],
+    "fallback_count_spread": ["ones"],
+    "rows_first": ["yes", 2],
+    "score_overrules": ["no"],
+    "cluster_seed": [-1, 1.5, "17"],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
+def test_a_bad_value_is_refused_by_the_settings_name(name, value):
+    with pytest.raises(ParameterError, match=name):
+        LearnConfig(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("exchangeability", "globl", "unknown exchangeability test 'globl'; did you mean 'global'"),
+        ("clustering", "bernouli", "unknown clustering 'bernouli'; did you mean 'bernoulli'"),
+        ("fallback", "chowliu", "unknown fallback 'chowliu'; did you mean 'chow_liu'"),
+        ("clustering", None, "unknown clustering None"),
+    ],
+)
+def test_an_unknown_method_is_refused_with_the_nearest_known(name, value, message):
+    with pytest.raises(RegistryError, match=message):
+        LearnConfig(**{name: value})
+
+
+def test_options_that_the_test_does_not_have_are_refused():
+    with pytest.raises(ParameterError, match=r"pairwise test: unknown setting 'pair'; did you mean 'pairs'\?"):
+        LearnConfig(exchangeability="pairwise", test_options=(("pair", "first"),))
+    with pytest.raises(XSPNError, match="global test"):
+        LearnConfig(test_options=(("dof", 3),))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"min_instances": np.int64(5)},
+        {"significance": 0},
+        {"significance": 1},
+        {"independence_threshold": np.inf},
+        {"smoothing": 0},
+        {"shrinkage": np.float64(1.5)},
+        {"exchangeability": None},
+    ],
+)
+def test_the_ends_of_the_ranges_and_numpys_numbers_are_taken(settings):
+    LearnConfig(**settings)
+
+
+def test_smoothing_reaches_both_kinds_of_leaves():
+    config = LearnConfig(smoothing=0.7, count_spread="assignments", fallback_count_spread="values")
+    assert (config.tested_leaves.smoothing, config.tested_leaves.count_spread) == (0.7, "assignments")
+    assert (config.fallback_leaves.smoothing, config.fallback_leaves.count_spread) == (0.7, "values")
