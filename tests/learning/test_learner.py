@@ -1,0 +1,213 @@
+"""Learned circuits are valid distributions over all variables, the same for any number of workers, at any depth."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from support.learning import learned, random_table, total_probability, two_clusters, worlds
+from xspn import Bernoulli, Exchangeable, Product, Sum
+from xspn.io import to_json
+from xspn.learning import learner as learner_module
+from xspn.learning.clustering import Split, clusterings
+from xspn.learning.config import LearnConfig
+from xspn.learning.data import BinaryData
+from xspn.learning.learner import learn
+from xspn.learning.policy import Operation
+from xspn.model import Circuit
+
+VARIANTS = [
+    {},
+    {"exchangeability": None},
+    {"exchangeability": "pairwise", "clustering": "bernoulli", "fallback": "factorized"},
+    {"exchangeability": "full", "clustering": "variable", "fallback": "exchangeable"},
+    {"clustering": "kmeans", "fallback": "chow_liu", "components": "two"},
+    {"clustering": "variable", "fallback": "blocks", "constants": "apart", "rows_first": True},
+    {"shrinkage": 0.0, "count_spread": "assignments", "fallback_count_spread": "assignments"},
+]
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda settings: "-".join(map(str, settings.values())) or "default")
+def settings(request):
+    return {"min_instances": 5, "independence_threshold": 1.0, **request.param}
+
+
+def test_learned_circuits_are_valid_distributions_over_all_variables(rng, settings):
+    for _ in range(4):
+        table = random_table(rng, 120, 7)
+        circuit, _ = learned(table, **settings)
+        assert circuit.why_not_smooth() is None
+        assert circuit.why_not_decomposable() is None
+        assert circuit.why_not_normalised() is None
+        assert sorted(circuit.scope) == list(range(7))
+        assert total_probability(circuit) == pytest.approx(1, abs=1e-9)
+        assert np.isfinite(circuit.log_likelihood(worlds(7))).all(), "smoothing leaves nothing impossible"
+
+
+def test_nested_sums_and_products_are_merged(rng, settings):
+    for _ in range(4):
+        circuit, _ = learned(random_table(rng, 150, 7), **settings)
+        for node in circuit.graph.nodes:
+            for child in node.children:
+                assert not (isinstance(node, Sum) and isinstance(child, Sum))
+                assert not (isinstance(node, Product) and isinstance(child, Product))
+
+
+def probabilities_of_records(records, index=0):
+    """P(every world) by the definition of sums, products and cuts, from what became of each task."""
+    record = records[index]
+    table = worlds(7)
+    if record.node is not None:
+        rows = np.where(np.isin(np.arange(7), record.task.variables), table, np.nan)
+        return np.exp(Circuit(record.node, n_variables=7).log_likelihood(rows))
+    below = [probabilities_of_records(records, child) for child in record.children]
+    if record.weights is None:
+        return np.prod(below, axis=0)
+    if record.cut is not None:
+        below = [part * (table[:, record.cut] == value) for value, part in enumerate(below)]
+    return sum(weight * part for weight, part in zip(record.weights, below, strict=True))
+
+
+def test_merging_does_not_change_the_distribution(rng, settings, monkeypatch):
+    kept = []
+
+    def assemble(records, n_variables):
+        kept.append(records)
+        return original(records, n_variables)
+
+    original = learner_module.assemble
+    monkeypatch.setattr(learner_module, "assemble", assemble)
+    for _ in range(4):
+        circuit, _ = learned(random_table(rng, 150, 7), **settings)
+        expected = probabilities_of_records(kept[-1])
+        np.testing.assert_allclose(np.exp(circuit.log_likelihood(worlds(7))), expected, rtol=1e-9)
+
+
+def test_the_result_does_not_depend_on_the_number_of_threads(rng, settings):
+    table = random_table(rng, 300, 8)
+    one, two, four = (to_json(learned(table, seed=5, n_jobs=n, **settings)[0]) for n in (1, 2, 4))
+    assert one == two == four
+
+
+@pytest.mark.parametrize("fallback", ["factorized", "exchangeable", "blocks", "chow_liu"])
+def test_merging_equal_rows_does_not_change_the_circuit(rng, fallback):
+    table = random_table(rng, 400, 6)
+    choices = {"clustering": "variable", "fallback": fallback, "min_instances": 10}
+    merged, apart = (learned(table, merge_equal_rows=m, shrinkage=0.0, **choices)[0] for m in (True, False))
+    assert to_json(merged) == to_json(apart)
+    merged, apart = (learned(table, merge_equal_rows=m, **choices)[0] for m in (True, False))
+    np.testing.assert_allclose(merged.log_likelihood(worlds(6)), apart.log_likelihood(worlds(6)), rtol=1e-9)
+
+
+def test_small_tables_by_hand():
+    table = [[0, 1], [1, 1], [1, 1]]
+    circuit, trace = learned(table, smoothing=0.5, fallback="factorized")
+    # column 1 is constant, column 0 alone is a leaf
+    assert [entry.operation for entry in trace] == [Operation.CONSTANTS, Operation.UNIVARIATE, Operation.UNIVARIATE]
+    np.testing.assert_allclose(np.exp(circuit.log_likelihood(worlds(2))), np.outer([1.5, 2.5], [0.5, 3.5]).ravel() / 16)
+
+
+# Both other columns follow column 0, so rows are cut on that; column 1 is constant where column 0 is 0.
+FOLLOWERS = [[0, 0, 0]] * 32 + [[0, 0, 1]] * 8 + [[1, 1, 1]] * 64 + [[1, 0, 1], [1, 1, 0]] * 8
+CUT_FIRST = {"exchangeability": None, "clustering": "variable", "rows_first": True, "fallback": "factorized"}
+
+
+def test_a_cut_is_a_deterministic_sum_with_smoothed_weights():
+    circuit, trace = learned(FOLLOWERS, smoothing=0.5, **CUT_FIRST)
+    assert trace.entries[0].detail == "split on variable 0"
+    np.testing.assert_allclose(circuit.root.weights, [40.5 / 121, 80.5 / 121])
+    assert circuit.why_not_selective() is None
+
+
+def test_a_mixture_has_the_clusters_shares_as_weights(rng):
+    table, kind = two_clusters(rng, rows=400)
+    circuit, trace = learned(table, clustering="bernoulli", rows_first=True, exchangeability=None)
+    assert trace.entries[0].detail == "2 clusters"
+    assert sorted(circuit.root.weights) == pytest.approx(sorted([kind.mean(), 1 - kind.mean()]), abs=0.02)
+
+
+def test_leaves_borrow_strength_from_the_sum_above():
+    """A column that is constant in a cluster takes 2 rows' worth of probability from the rows it was cut from."""
+
+    def chance(shrinkage):
+        circuit, _ = learned(FOLLOWERS, shrinkage=shrinkage, smoothing=0.5, **CUT_FIRST)
+        return circuit.marginals({0: 0})[0, 1]
+
+    mean = 72 / 120
+    assert chance(0.0) == pytest.approx(0.5 / 41)
+    assert chance(2.0) == pytest.approx((0.5 + 2 * mean) / 43)
+
+
+def test_data_is_sliced_and_not_copied_down_the_tree(rng, monkeypatch):
+    seen = []
+    original = learner_module._Learner._carry_out
+
+    def watch(self, task):
+        record = original(self, task)
+        seen.append((self.data, record))
+        return record
+
+    monkeypatch.setattr(learner_module._Learner, "_carry_out", watch)
+    table = random_table(rng, 300, 6)
+    data = BinaryData.of(table, merge_equal_rows=False)
+    learn(data, LearnConfig(min_instances=5, exchangeability=None, independence_threshold=0.1))
+    assert len(seen) > 5
+    assert np.shares_memory(data.bits, table)
+    for used, record in seen:
+        assert used is data
+        assert used.bits.dtype == np.uint8
+        assert record.task.rows.dtype.kind == record.task.variables.dtype.kind == "i"
+
+
+def test_progress_is_told_until_everything_is_settled(rng):
+    told = []
+    data = BinaryData.of(random_table(rng, 200, 6))
+    learn(data, LearnConfig(min_instances=5), progress=lambda done, of: told.append((done, of)))
+    done, of = zip(*told, strict=True)
+    assert set(of) == {data.bits.size}
+    assert list(done) == sorted(done)
+    assert done[-1] == data.bits.size
+
+
+def test_a_clustering_that_peels_off_one_row_at_a_time_meets_no_recursion_limit(monkeypatch):
+    def peel(summary, seed):
+        labels = np.zeros(len(summary.rows()[0]), dtype=np.int64)
+        labels[0] = 1
+        return Split(labels) if len(labels) > 1 else None
+
+    depth = sys.getrecursionlimit() + 300
+    monkeypatch.setitem(clusterings._items, "peel", peel)
+    table = (np.arange(depth)[:, None] >> np.arange(11)) & 1
+    circuit, trace = learned(
+        table,
+        clustering="peel",
+        exchangeability=None,
+        independence_threshold=0.0,
+        min_instances=2,
+        fallback="factorized",
+    )
+    deepest = max(trace, key=lambda entry: entry.depth)
+    assert deepest.depth > sys.getrecursionlimit()
+    assert len(trace.context(deepest)) > sys.getrecursionlimit()
+    assert np.isfinite(circuit.log_likelihood(table)).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**63 - 1])
+def test_any_seed_gives_a_circuit_and_the_same_one_again(rng, seed):
+    table = random_table(rng, 200, 6)
+    first, second = (to_json(learned(table, seed=seed, clustering="bernoulli", min_instances=5)[0]) for _ in range(2))
+    assert first == second
+
+
+def test_exchangeable_data_is_one_leaf(rng):
+    table = rng.random((400, 7)) < rng.random((400, 1))
+    circuit, trace = learned(table)
+    assert isinstance(circuit.root, Exchangeable)
+    assert [entry.operation for entry in trace] == [Operation.EXCHANGEABLE]
+
+
+def test_independent_columns_are_a_product_of_bernoullis(rng):
+    table = rng.random((500, 5)) < [0.1, 0.3, 0.5, 0.7, 0.9]
+    circuit, _ = learned(table)
+    assert isinstance(circuit.root, Product)
+    assert all(isinstance(child, Bernoulli) for child in circuit.root.children)
