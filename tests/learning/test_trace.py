@@ -1,0 +1,96 @@
+"""Why each node is what it is: every decision is kept and points to the node that came of it."""
+
+import numpy as np
+import pytest
+
+from support.learning import learned, random_table
+from xspn.learning.config import LearnConfig
+from xspn.learning.data import BinaryData
+from xspn.learning.ensemble import learn_bag
+from xspn.learning.policy import Operation
+
+CHOICES = {"min_instances": 5, "independence_threshold": 1.0}
+
+
+@pytest.fixture(params=["auto", "variable", "bernoulli"])
+def found(request, rng):
+    return learned(random_table(rng, 300, 8), clustering=request.param, **CHOICES)
+
+
+@pytest.fixture
+def bag(rng):
+    data = BinaryData.of(random_table(rng, 200, 6))
+    return learn_bag(data, LearnConfig(**CHOICES), seed=1, n_circuits=3)
+
+
+def test_each_decision_points_to_a_node_over_its_variables(found):
+    circuit, trace = found
+    for entry in trace:
+        assert set(entry.variables) <= set(circuit.graph.nodes[entry.node].scope)
+
+
+def test_decisions_of_a_bag_point_to_nodes_of_the_whole(bag):
+    for entry in bag.trace:
+        assert set(entry.variables) <= set(bag.graph.nodes[entry.node].scope)
+        if entry.branch is None:
+            assert bag.graph.nodes[entry.node] in bag.graph.root.children
+        else:
+            assert set(entry.variables) <= set(bag.trace.entries[entry.branch.parent].variables)
+    assert sum(entry.branch is None for entry in bag.trace) == 3
+
+
+def test_decisions_that_end_in_leaves_account_for_every_cell(found):
+    """Rows × variables of the leaves and of the cuts add up to the table."""
+    _, trace = found
+    parents = {entry.branch.parent for entry in trace if entry.branch is not None}
+    ends = sum(entry.rows * len(entry.variables) for k, entry in enumerate(trace.entries) if k not in parents)
+    cuts = sum(entry.rows for entry in trace if entry.detail.startswith("split on"))
+    assert ends + cuts == 300 * 8
+
+
+def test_what_is_kept_of_a_decision(found):
+    _, trace = found
+    assert len(trace) == len(trace.entries)
+    for entry in trace:
+        assert isinstance(entry.operation, Operation)
+        assert entry.rows > 0
+        assert entry.seconds >= 0
+        assert entry.depth == len(path(trace, entry))
+        assert entry.operation.value in str(entry)
+        if entry.operation is Operation.EXCHANGEABLE:
+            assert entry.test is not None
+            assert "degrees of freedom, p =" in str(entry)
+    assert str(trace).count("\n") == len(trace) - 1
+
+
+def path(trace, entry):
+    steps = []
+    while entry.branch is not None:
+        steps.append(entry.branch)
+        entry = trace.entries[entry.branch.parent]
+    return steps[::-1]
+
+
+def test_the_context_is_the_clusters_that_a_decision_was_made_in(found):
+    _, trace = found
+    deep = max(trace, key=lambda entry: entry.depth)
+    assert trace.context(deep) == [branch for branch in path(trace, deep) if branch.is_cluster]
+    assert trace.context(trace.entries[0]) == []
+
+
+def test_a_cut_is_told_by_variable_and_value(rng):
+    table = random_table(rng, 300, 8)
+    _, trace = learned(table, clustering="variable", exchangeability=None, **CHOICES)
+    cuts = [entry for entry in trace if entry.detail.startswith("split on")]
+    assert cuts
+    for entry in trace:
+        where = np.ones(300, dtype=bool)
+        for branch in trace.context(entry):
+            where &= table[:, branch.variable] == branch.place
+        assert where.sum() == entry.rows
+
+
+def test_why_collects_the_decisions_of_a_node(found):
+    circuit, trace = found
+    collected = [entry for node in range(len(circuit.graph)) for entry in trace.why(node)]
+    assert sorted(map(id, collected)) == sorted(map(id, trace))
