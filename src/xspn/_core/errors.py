@@ -47,3 +47,7 @@ class DatasetMissingError(DatasetError, FileNotFoundError):
 
 class ChecksumError(DatasetError):
     """A file whose content is not what it should be: it is never used."""
+
+
+class MissingExtraError(XSPNError, ImportError):
+    """An optional package that is not installed; the message says which extra brings it."""

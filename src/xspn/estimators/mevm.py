@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 from xspn._core.random import RandomState, generator
-from xspn.estimators.base import DensityEstimator, binarized
+from xspn.estimators.base import DensityEstimator, all_or_nothing, binarized
 from xspn.learning.data import BinaryData
 from xspn.learning.mevm import MEVMOptions, Structure, fit_mevm
 from xspn.model import Circuit
@@ -68,6 +68,7 @@ class MEVM(DensityEstimator):
         self.binarize = binarize
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, *, X_valid: Any = None, sample_weight: Any = None) -> Self:
         """Learn the mixture.
 
@@ -85,9 +86,8 @@ class MEVM(DensityEstimator):
         valid = None if X_valid is None else binarized(self._numeric(X_valid, reset=False), self.binarize)
         fit = fit_mevm(BinaryData.of(bits, weights), options, generator(self.random_state), valid)
         names = getattr(self, "feature_names_in_", None)
-        circuit = Circuit(fit.root, None if names is None else list(names), bits.shape[1])
-        # Set last: an interrupted fit leaves the estimator as it was.
-        self.circuit_, self.log_likelihoods_ = circuit, fit.log_likelihoods
+        self.circuit_ = Circuit(fit.root, None if names is None else list(names), bits.shape[1])
+        self.log_likelihoods_ = fit.log_likelihoods
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
