@@ -12,6 +12,7 @@ from xspn._version import __version__
 COMMANDS = {
     "datasets": "list, describe, fetch and generate the paper's data sets",
     "demo": "learn SPNs and XSPNs on generated data, against the truth and the paper",
+    "reproduce": "run the paper's experiments again: tables, figures, a report beside the published numbers",
 }
 
 USER_ERROR = 2

@@ -1,0 +1,77 @@
+"""Reproduce the paper's tables and figures, side by side with the published numbers.
+
+Every (data set, model, setting) is one result file below the output folder. A run that is stopped or killed goes on
+where it was; results of other runs are taken over with --merge.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xspn._core.errors import ParameterError
+
+if TYPE_CHECKING:
+    from xspn.experiments.store import Store
+
+FAILED = 1
+TARGETS = ("table1", "table2", "ablation", "pairwise", "figure1", "figure2")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what to reproduce, and on what."""
+    parser.add_argument("what", nargs="+", choices=[*TARGETS, "all"], metavar="WHAT", help=f"{', '.join(TARGETS)}, all")
+    parser.add_argument("--datasets", nargs="+", metavar="NAME", default=[], help="only these data sets")
+    parser.add_argument("--models", nargs="+", metavar="NAME", default=[], help="only these models")
+    parser.add_argument("--quick", action="store_true", help="a small part of the grid, on small data sets: minutes")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; -1 for all cores (default: 1)")
+    parser.add_argument("--out", type=Path, default=Path("results"), metavar="FOLDER", help="default: results")
+    parser.add_argument("--seed", type=int, default=0, help="the random seed of learning (default: 0)")
+    parser.add_argument(
+        "--merge", type=Path, nargs="+", default=[], metavar="FOLDER", help="take over results of others"
+    )
+    parser.add_argument("--report-only", action="store_true", help="run nothing; report on the results that are there")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run what is missing, then write the report."""
+    from xspn.experiments.plan import known_models, plan
+    from xspn.experiments.report import content, write_report
+    from xspn.experiments.runner import run_units
+    from xspn.experiments.store import Store
+    from xspn.plotting.style import require_matplotlib
+
+    if args.seed < 0:
+        raise ParameterError(f"--seed: expected a number of at least 0, found {args.seed}")
+    unknown = [name for name in args.models if name not in known_models()]
+    if unknown:
+        raise ParameterError(f"--models: expected some of {', '.join(known_models())}, found {unknown[0]!r}")
+    require_matplotlib()  # before hours of work, not after
+    if args.out.exists() and not args.out.is_dir():
+        raise ParameterError(f"--out: expected a folder, found a file at {args.out}")
+    targets = TARGETS if "all" in args.what else tuple(dict.fromkeys(args.what))
+    store = Store(args.out / "units")
+    _merge(store, args.merge)
+    todo = plan(targets, tuple(args.datasets), tuple(args.models), args.quick, args.seed)
+    for reason in todo.skipped:
+        sys.stderr.write(f"xspn: left out: {reason}\n")
+    failures: tuple[str, ...] = ()
+    if not args.report_only:
+        outcome = run_units(todo.units, store, args.jobs)
+        sys.stderr.write(f"xspn: {outcome.done_now} units done, {outcome.done_before} were done before\n")
+        failures = outcome.failures
+    results = list(store)
+    made = content(targets, results, [*todo.skipped, *(f"failed: {failure}" for failure in failures)])
+    written = write_report(args.out, made, results)
+    for line in made.summary:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"report: {written[0]}, {written[1]}\n")
+    return FAILED if failures else 0
+
+
+def _merge(store: "Store", folders: list[Path]) -> None:
+    for folder in folders:
+        merged = store.merge(folder / "units" if (folder / "units").is_dir() else folder)
+        sys.stderr.write(f"xspn: {folder}: {merged.new} results taken over, {merged.same} were the same\n")
+        for conflict in merged.conflicts:
+            sys.stderr.write(f"xspn: {folder}: differs, kept ours: {conflict}\n")

@@ -1,0 +1,1 @@
+"""The paper's tables and figures: settings, published numbers, a runner that can be interrupted, and a report."""

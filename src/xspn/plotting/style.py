@@ -1,0 +1,85 @@
+"""One look for all pictures, and the one place where matplotlib is asked for."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from xspn._core.errors import XSPNError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours: told apart by everybody, and in print.
+BLUE, ORANGE, GREEN, PURPLE, SKY, GREY = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#8A8A8A"
+INK, FAINT, PAPER, PANEL = "#222222", "#C8C8C8", "#FFFFFF", "#F4F6F8"
+SERIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, GREY)
+
+SETTINGS: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "figure.facecolor": PAPER,
+    "savefig.facecolor": PAPER,
+    "svg.hashsalt": "xspn",  # the same picture is the same file
+}
+
+Format = Literal["png", "svg"]
+
+
+class PlotsMissingError(XSPNError, ImportError):
+    """Pictures need matplotlib, which is not installed."""
+
+
+def require_matplotlib() -> None:
+    """Say which extra to install where matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise PlotsMissingError("pictures need matplotlib: pip install 'xspn[plots]'") from error
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """Apply the settings for a while; the caller's own are left alone."""
+    require_matplotlib()
+    import matplotlib
+
+    with matplotlib.rc_context(SETTINGS):
+        yield
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """Return an empty figure of this size in inches, outside pyplot's list of open ones."""
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def image(figure: "Figure", kind: Format = "png", dpi: int = 160) -> bytes:
+    """Return the picture as the bytes of a file, the same every time."""
+    stream = io.BytesIO()
+    with look():
+        figure.savefig(stream, format=kind, dpi=dpi, metadata={"Date": None} if kind == "svg" else None)
+    return stream.getvalue()
