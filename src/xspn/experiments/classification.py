@@ -25,7 +25,7 @@ def run_classification(unit: Unit, _store: Store) -> Result:
     """Fit the classifier and compare its predictions with the classes."""
     data = task(unit.dataset, unit.generated)
     start = time.perf_counter()
-    model = estimator(classifiers[unit.model], dict(unit.settings), unit.seed).fit(data.X_train, data.y_train)
+    model = _fitted(unit, data)
     fitted = time.perf_counter()
     right = (model.predict(data.X_test) == data.y_test).astype(np.float64)
     seconds = {"fit": fitted - start, "score": time.perf_counter() - fitted}
@@ -39,6 +39,18 @@ def run_classification(unit: Unit, _store: Store) -> Result:
     }
     parameters = int(model.circuit_.summary().parameters) if hasattr(model, "circuit_") else None
     return Result(unit, valid_score, float(right.mean()), right, parameters, seconds, versions(), facts)
+
+
+def _fitted(unit: Unit, data: LabelledDataset) -> Any:
+    spec = classifiers[unit.model]
+    model = estimator(spec, dict(unit.settings), unit.seed)
+    if spec.stops_early:
+        return model.fit(data.X_train, data.y_train, X_valid=data.X_valid, y_valid=data.y_valid)
+    if spec.merges_rows:
+        both = np.column_stack([data.X_train, data.y_train])
+        rows, counts = np.unique(both, axis=0, return_counts=True)
+        return model.fit(rows[:, :-1], rows[:, -1], sample_weight=counts)
+    return model.fit(data.X_train, data.y_train)
 
 
 def _log_loss(model: Any, data: LabelledDataset) -> float | None:

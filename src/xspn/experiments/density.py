@@ -4,6 +4,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from xspn.experiments.data import dataset, facts, rows_to_choose_on
 from xspn.experiments.models import ModelSpec, estimator, models
 from xspn.experiments.result import Result
@@ -40,10 +42,12 @@ def _fitted(spec: ModelSpec, unit: Unit, train: Any, valid: Any) -> Any:
     return model.fit(train, X_valid=valid) if spec.stops_early else model.fit(train)
 
 
-def _parameters(model: Any) -> int | None:
+def _parameters(model: Any) -> int:
+    """Return the free parameters of a circuit, or all weights of a network."""
     if hasattr(model, "circuit_"):
         return int(model.circuit_.summary().parameters)
-    return getattr(model, "n_parameters_", None)
+    weights = [part for part in vars(model.network_).values() if isinstance(part, np.ndarray)]
+    return sum(part.size for part in weights)
 
 
 def _levels(model: Any, unit: Unit) -> dict[str, list[float]]:

@@ -1,15 +1,16 @@
 """The density models of table 1 and of the ablation study: how each is made, and which settings it has."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from xspn._core.registry import Registry
+from xspn.baselines import MADE
 from xspn.estimators import MEVM, XSPN
 from xspn.experiments.unit import Setting
 
-Family = Literal["SPN", "XSPN", "XSPN-default", "SPN-default", "MEVM", "MADE"]
+Family = Literal["SPN", "XSPN", "XSPN-default", "SPN-default", "MEVM", "MADE", "SVM", "XGBoost"]
 Make = Callable[..., Any]
 
 STRUCTURE = ("independence_threshold", "min_instances")
@@ -32,6 +33,7 @@ class ModelSpec:
         extra: The extra that installs the package.
         cost: The time of a fit, roughly, relative to the others.
         stops_early: Whether `fit` takes validation rows.
+        merges_rows: Whether equal rows may be given once, with their number as weight: the same model in less time.
     """
 
     name: str
@@ -44,7 +46,8 @@ class ModelSpec:
     needs: str | None = None
     extra: str | None = None
     cost: float = 1.0
-    stops_early: bool = field(default=False)
+    stops_early: bool = False
+    merges_rows: bool = False
 
     def why_not(self) -> str | None:
         """Return why the model cannot be run here, or None."""
@@ -81,6 +84,18 @@ for _spec in (
         MEVM,
         fixed=(("n_components", 20),),
         cost=20,
+        stops_early=True,
+    ),
+    ModelSpec(
+        "MADE",
+        "masked autoencoder, one hidden layer of 500 units, 8 orderings (no tractable marginals)",
+        "MADE",
+        (),
+        MADE,
+        quick=(("max_epochs", 30),),
+        needs="torch",
+        extra="torch",
+        cost=60,
         stops_early=True,
     ),
 ):

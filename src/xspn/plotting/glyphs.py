@@ -28,7 +28,7 @@ def draw_edge(axes: "Axes", above: Sketch, below: Sketch, lines: list[str]) -> N
 
     middle = above.y + above.height / 2
     # Straight down past the boxes of the same level first: behind those an edge could not be followed.
-    turn = above.floor if above.floor > above.y + 2 * above.height else middle
+    turn = above.floor if above.floor > above.y + above.height + 0.02 else middle
     axes.plot([above.x, above.x, below.x], [middle, turn, below.y], color=GREY, linewidth=0.8, zorder=1)
     if not lines:
         return

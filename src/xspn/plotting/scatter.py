@@ -51,8 +51,10 @@ def named_scatter(
             axes.scatter([p.x for p in own], [p.y for p in own], s=34, color=SERIES[place], label=group, zorder=3)
         if log_x:
             axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         if linear_within is not None:
             axes.set_yscale("symlog", linthresh=linear_within)
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")
         axes.margins(0.1)
         if centre is not None:
             axes.axvline(centre[0], color=GREY, linewidth=0.9)

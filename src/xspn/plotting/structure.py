@@ -28,7 +28,7 @@ def draw_circuit(circuit: Circuit, title: str = "", contexts: bool = True) -> "F
         contexts: Whether certain bits are drawn at edges and others together; otherwise every leaf by itself.
 
     Raises:
-        PlotsMissingError: matplotlib is not installed.
+        MissingExtraError: matplotlib is not installed.
         QueryError: The circuit is too large for a picture.
     """
     return draw_side_by_side([(circuit, title, contexts)])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from xspn._core.errors import XSPNError
+from xspn._core.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,16 +44,12 @@ SETTINGS: Any = {
 Format = Literal["png", "svg"]
 
 
-class PlotsMissingError(XSPNError, ImportError):
-    """Pictures need matplotlib, which is not installed."""
-
-
 def require_matplotlib() -> None:
     """Say which extra to install where matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise PlotsMissingError("pictures need matplotlib: pip install 'xspn[plots]'") from error
+        raise MissingExtraError("pictures: need the package matplotlib; pip install 'xspn[plots]'") from error
 
 
 @contextmanager
