@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray
+from xspn._core.arrays import FloatArray, IntArray
+from xspn.learning.partial_counts import likely_totals
 
 LARGEST_COUNT_IN_FLOAT32 = 1 << 24
 
@@ -17,21 +18,25 @@ LARGEST_COUNT_IN_FLOAT32 = 1 << 24
 class Summary:
     """Additive summary statistics of weighted rows over n binary variables.
 
+    Where cells are missing, each pair of variables is counted over the rows that have both.
+
     Attributes:
         total: N, the weight of all rows.
         pairs: G = XᵀX: how often two variables are one together; the diagonal counts single ones.
-        totals: How many rows have k ones, for k = 0..n.
-        rows: Returns the cells themselves and their weights, for the few methods that need them.
+        rows: Returns the cells themselves (NaN is missing) and their weights, for the methods that need them.
+        seen_pairs: How many rows have both variables; None if no cell is missing.
+        ones_where_seen: How often i is one among the rows that have j; None if no cell is missing.
     """
 
     total: float
     pairs: FloatArray
-    totals: FloatArray
     rows: Callable[[], tuple[NDArray[np.float32], FloatArray]] = field(repr=False)
+    seen_pairs: FloatArray | None = None
+    ones_where_seen: FloatArray | None = None
 
     @classmethod
     def of(cls, cells: NDArray[np.float32], weights: FloatArray) -> "Summary":
-        """Summarise rows: one matrix product.
+        """Summarise rows: one matrix product, or three if cells are missing.
 
         Examples:
             >>> s = Summary.of(np.array([[0, 1], [1, 1]], dtype=np.float32), np.array([3.0, 1.0]))
@@ -46,33 +51,79 @@ class Summary:
             total = float(weights.sum())
         kind = np.float32 if exact else np.float64
         wide: NDArray[Any] = cells.astype(kind, copy=False)
-        weighted: NDArray[Any] = wide if (weights == 1).all() else wide * weights.astype(kind)[:, None]
-        pairs = np.asarray(weighted.T @ wide, dtype=np.float64)
-        row_totals = cells.sum(axis=1).astype(np.int64)
-        totals = np.bincount(row_totals, weights=weights, minlength=cells.shape[1] + 1)
-        return cls(total, pairs, np.asarray(totals, dtype=np.float64), lambda: (cells, weights))
+        own_weights = weights.astype(kind)[:, None]
+
+        def product(left: NDArray[Any], right: NDArray[Any]) -> FloatArray:
+            weighted = left if (weights == 1).all() else left * own_weights
+            return np.asarray(weighted.T @ right, dtype=np.float64)
+
+        missing = np.isnan(wide)
+        if not missing.any():
+            return cls(total, product(wide, wide), lambda: (cells, weights))
+        ones, seen = np.where(missing, 0, wide), (~missing).astype(kind)
+        return cls(total, product(ones, ones), lambda: (cells, weights), product(seen, seen), product(ones, seen))
 
     @property
     def n(self) -> int:
         """The number of variables."""
         return len(self.pairs)
 
+    @property
+    def complete(self) -> bool:
+        """Whether no cell is missing."""
+        return self.seen_pairs is None
+
     @cached_property
     def ones(self) -> FloatArray:
         """How often each variable is one."""
         return np.diag(self.pairs)
 
+    @cached_property
+    def seen(self) -> FloatArray:
+        """How many rows have each variable."""
+        return np.full(self.n, self.total) if self.seen_pairs is None else np.diag(self.seen_pairs)
+
+    @cached_property
+    def totals(self) -> FloatArray:
+        """How many rows have k ones, for k = 0..n; the most likely numbers where cells are missing."""
+        cells, weights = self.rows()
+        if not self.complete:
+            return likely_totals(cells, weights)
+        counts = np.bincount(cells.sum(axis=1).astype(np.int64), weights=weights, minlength=self.n + 1)
+        return np.asarray(counts, dtype=np.float64)
+
     def constant(self) -> NDArray[np.bool_]:
         """Mark the variables that have one value only."""
-        return np.asarray((self.ones == 0) | (self.ones == self.total))
+        return np.asarray((self.ones == 0) | (self.ones == self.seen))
 
     def pair_table(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return n₁₁, n₁₀, n₀₁, n₀₀ of every two variables."""
-        ones = self.ones
+        """Return n₁₁, n₁₀, n₀₁, n₀₀ of every two variables, each over the rows that have both."""
         n11 = self.pairs
-        n10 = ones[:, None] - n11
-        n01 = ones[None, :] - n11
-        return n11, n10, n01, self.total - n11 - n10 - n01
+        ones = self.ones[:, None] if self.ones_where_seen is None else self.ones_where_seen
+        n10 = ones - n11
+        n01 = ones.T - n11
+        return n11, n10, n01, (self.total if self.seen_pairs is None else self.seen_pairs) - n11 - n10 - n01
+
+    def columns(self, block: IntArray) -> "Summary":
+        """Return the summary of some of the variables."""
+        cells, weights = self.rows()
+        own, both = cells[:, block], np.ix_(block, block)
+        seen = None if self.seen_pairs is None else self.seen_pairs[both]
+        ones = None if self.ones_where_seen is None else self.ones_where_seen[both]
+        return Summary(self.total, self.pairs[both], lambda: (own, weights), seen, ones)
+
+    def as_if_complete(self) -> FloatArray:
+        """Return the pair counts that N complete rows would have in expectation: frequencies of what was seen, times N.
+
+        A pair's frequency is kept between the bounds that the two single ones leave it, so that G is consistent.
+        """
+        if self.seen_pairs is None:
+            return self.pairs
+        p = np.divide(self.ones, self.seen, out=np.full(self.n, 0.5), where=self.seen > 0)
+        both = np.divide(self.pairs, self.seen_pairs, out=np.outer(p, p), where=self.seen_pairs > 0)
+        both = np.clip(both, np.maximum(p[:, None] + p[None, :] - 1, 0.0), np.minimum(p[:, None], p[None, :]))
+        np.fill_diagonal(both, p)
+        return np.asarray(both * self.total)
 
 
 def _in_steps(weights: FloatArray, total: float) -> FloatArray:
