@@ -1,5 +1,7 @@
-"""Settings for the whole suite: hypothesis draws the same examples every time, whatever the machine's speed."""
+"""Settings for the whole suite: hypothesis and `rng` draw the same examples every time, on any machine."""
 
+import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -10,3 +12,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("xspn")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A generator of random numbers for each test, always the same one."""
+    return np.random.default_rng(20261105)

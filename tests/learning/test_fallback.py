@@ -70,6 +70,15 @@ def test_scores_of_blocks_hold_the_blocks_fixed(case, spread):
     np.testing.assert_allclose(found.left_out, expected, atol=1e-9)
 
 
+def test_blocks_are_those_of_the_slices_own_rows():
+    """The context lends its rows to the parameters, not to the question which columns are alike."""
+    own = summary(np.tile([0, 0, 1, 1], (30, 1)))
+    context = np.tile([0, 1, 0, 1], (30, 1)).astype(np.float32)
+    data = LeafData.in_context(own, context, np.ones(30), 30.0)
+    found = fallbacks["blocks"](data, np.arange(4), LeafOptions())
+    assert [sorted(block.scope) for block in found.node.children] == [[0, 1], [2, 3]]
+
+
 def test_scores_of_trees_hold_the_tree_fixed_and_pay_for_it(case):
     alpha = 0.1
     data = case.data()
