@@ -56,10 +56,10 @@ class BinaryInput(BaseEstimator):  # type: ignore[misc]
 
     binarize: float | None
 
-    def _training_bits(self, X: Any) -> Bits:
+    def _training_bits(self, X: Any, allow_missing: bool = False) -> Bits:
         """Check and remember the training table."""
         array = self._numeric(X, reset=True)
-        return binary_table(binarized(array, self.binarize), column_names(X))
+        return binary_table(binarized(array, self.binarize), column_names(X), allow_missing)
 
     def _query_rows(self, X: Any) -> AnyArray:
         """Check a table that questions are asked about; NaN is missing."""

@@ -16,6 +16,7 @@ from xspn.circuit.nodes import Node, Product, Sum
 from xspn.estimators.base import all_or_nothing
 from xspn.estimators.parameters import LearnerParameters
 from xspn.estimators.xspn import XSPN
+from xspn.learning.binary import cells_of
 from xspn.leaves.categorical import Categorical
 from xspn.model import Circuit
 
@@ -45,7 +46,7 @@ class XSPNClassifier(ClassifierMixin, LearnerParameters):  # type: ignore[misc]
     @all_or_nothing
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Learn a circuit for each class; rows of weight 0, and classes of such rows only, count as absent."""
-        bits = self._training_bits(X)
+        bits = self._training_bits(X, allow_missing=True)
         labels = _labels(y, len(bits))
         weights = self._row_weights(sample_weight, len(bits))
         if weights is None:
@@ -59,7 +60,7 @@ class XSPNClassifier(ClassifierMixin, LearnerParameters):  # type: ignore[misc]
         for index in range(len(classes)):
             own = which == index
             model = clone(self._density()).set_params(random_state=child_seed(seed, index))
-            model.fit(bits[own], sample_weight=weights[own])
+            model.fit(cells_of(bits[own]), sample_weight=weights[own])
             label = np.eye(len(classes))[index]
             branches.append(Product([model.circuit_.root, Categorical(bits.shape[1], label)]))
         names = getattr(self, "feature_names_in_", None)

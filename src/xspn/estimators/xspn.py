@@ -51,13 +51,13 @@ class XSPN(LearnerParameters, DensityEstimator):
         """Learn the circuit.
 
         Args:
-            X: A table of zeros and ones (array or DataFrame; bool, int or float).
+            X: A table of zeros and ones (array or DataFrame; bool, int or float); NaN where a value is missing.
             y: Ignored.
             X_valid: Rows kept apart; their mean log-likelihood becomes `valid_score_`.
             sample_weight: How often each row counts.
         """
         config = learn_config(self)
-        bits = self._training_bits(X)
+        bits = self._training_bits(X, allow_missing=True)
         weights = self._row_weights(sample_weight, len(bits))
         data = BinaryData.of(bits, weights, merge_equal_rows=config.clustering not in EQUAL_ROWS_MATTER)
         seed = int(generator(self.random_state).integers(2**63 - 1))

@@ -15,11 +15,11 @@ def column_names(X: Any) -> Names | None:
     return tuple(str(name) for name in X.columns) if hasattr(X, "columns") else None
 
 
-def binary_table(array: AnyArray, names: Names | None = None) -> Bits:
-    """Return a numeric table as bytes, refusing empty tables and anything but 0, 1 and NaN.
+def binary_table(array: AnyArray, names: Names | None = None, allow_missing: bool = False) -> Bits:
+    """Return a numeric table as bytes, refusing empty tables and anything but 0, 1 and, if they are allowed, NaN.
 
     Examples:
-        >>> binary_table(np.array([[0.0, 1.0], [np.nan, 1.0]])).tolist()
+        >>> binary_table(np.array([[0.0, 1.0], [np.nan, 1.0]]), allow_missing=True).tolist()
         [[0, 1], [2, 1]]
     """
     for count, kind in zip(array.shape, ("sample", "feature"), strict=True):
@@ -28,9 +28,17 @@ def binary_table(array: AnyArray, names: Names | None = None) -> Bits:
     if array.dtype.kind == "b":
         return np.ascontiguousarray(array).view(np.uint8)
     missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
-    bad = ~((array == 0) | (array == 1) | missing)
+    bad = ~((array == 0) | (array == 1) | (missing & allow_missing))
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
         place = cell_name((row, column), names)
-        raise DataError(f"X: expected 0, 1 or NaN, found {array[row, column]:g} at {place}")
+        if missing[row, column]:
+            raise DataError(f"X: a value is missing (NaN) at {place}; this needs complete rows")
+        raise DataError(f"X: expected 0 or 1, found {array[row, column]:g} at {place}")
     return np.ascontiguousarray(np.where(missing, MISSING, array), dtype=np.uint8)
+
+
+def cells_of(bits: Bits) -> AnyArray:
+    """Return bytes as a table again: the bytes themselves, or numbers with NaN where a value is missing."""
+    missing = bits == MISSING
+    return np.where(missing, np.nan, bits) if missing.any() else bits

@@ -53,7 +53,7 @@ def _pairs(seen: FloatArray, ones: FloatArray, m: FloatArray, k: FloatArray, wei
     possible = variance[upper] > 1e-12
     squares = residual[upper][possible] ** 2 / variance[upper][possible]
     # Residuals of n(n − 1)/2 pairs, of which n are determined by the others (as for whole rows).
-    return float(squares.sum()) * (n - 3) / (n - 1)
+    return float(squares.sum() * (n - 3) / (n - 1))
 
 
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
