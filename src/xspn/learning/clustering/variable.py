@@ -7,41 +7,46 @@ from xspn._core.arrays import FloatArray, IntArray
 from xspn.learning.clustering.base import Split, bic_penalty, clusterings, factorised_log_likelihood
 from xspn.learning.summary import Summary
 
+TINY = 1e-300
+
 
 def variable_split(summary: Summary, seed: int) -> Split | None:
     """Return the split on the variable whose two clusters explain the others best; all variables are tried at once.
 
     Row i of G counts the ones among the rows where variable i is one, so the score of every split is n × n arithmetic.
     """
-    n11, n10, n01, n00 = (np.maximum(cell, 0.0) for cell in summary.pair_table())  # (split variable, variable)
-    inside, rows = np.array([n01, n11]), np.array([n01 + n00, n11 + n10])  # (value, split variable, variable)
+    n11, n10, n01, n00 = summary.pair_table()  # (split variable, variable)
+    inside = np.array([n01, n11])  # (value, split variable, variable)
     sizes = np.array([summary.seen - summary.ones, summary.ones])  # (value, split variable)
+    rows = sizes if summary.complete else np.array([n01 + n00, n11 + n10])
     split = factorised_log_likelihood(inside, rows).sum(axis=0)
-    split += (xlogy(sizes, sizes) - xlogy(sizes, np.maximum(summary.seen, 1e-300))).sum(axis=0)
-    gain = split - _unsplit(summary, n11 + n01, n11 + n10 + n01 + n00)
+    split += (xlogy(sizes, sizes) - xlogy(sizes, np.maximum(summary.seen, TINY))).sum(axis=0)
+    gain = split - _unsplit(summary)
     gain[summary.constant()] = -np.inf
     best = int(np.argmax(gain))
     if np.isneginf(gain[best]):
         return None
     # Each cluster has its own n − 1 bits, plus the weight of the sum; unsplit there are n bits.
     score = float(gain[best]) - bic_penalty(summary.total, 2 * (summary.n - 1) + 1 - summary.n)
-    return Split(_labels(summary, best, inside[:, best], rows[:, best]), variable=best, score=score)
+    return Split(_labels(summary, best), variable=best, score=score)
 
 
-def _unsplit(summary: Summary, ones: FloatArray, rows: FloatArray) -> FloatArray | float:
+def _unsplit(summary: Summary) -> FloatArray:
     """Return the log-likelihood without a split, for each split variable over the rows that have it."""
     if summary.complete:
         return factorised_log_likelihood(summary.ones, summary.total)
-    return factorised_log_likelihood(ones, rows)
+    return factorised_log_likelihood(summary.ones_where_seen.T, summary.seen_pairs)
 
 
-def _labels(summary: Summary, best: int, ones: FloatArray, rows: FloatArray) -> IntArray:
+def _labels(summary: Summary, best: int) -> IntArray:
     """Return the value of the variable; rows that do not have it go where their other values are likelier."""
     cells, _ = summary.rows()
     value = cells[:, best]
     unknown = np.isnan(value)
     if unknown.any():
-        p = (ones + 1) / (rows + 2)  # (value, variable)
+        n11, n10, n01, n00 = (cell[best] for cell in summary.pair_table())
+        rows = np.array([n01 + n00, n11 + n10])
+        p = (np.array([n01, n11]) + 1) / (rows + 2)  # (value, variable)
         logs = np.array([np.log1p(-p), np.log(p)])  # (bit, value, variable)
         logs[:, :, best] = 0.0
         own = cells[unknown]
