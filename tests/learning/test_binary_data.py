@@ -7,7 +7,7 @@ import pytest
 
 from support.learning import random_table
 from xspn._core.errors import DataError
-from xspn.learning.binary import binary_table, column_names
+from xspn.learning.binary import binary_table, cells_of, column_names
 from xspn.learning.data import BinaryData
 
 
@@ -79,8 +79,15 @@ def test_anything_else_is_refused_by_its_place(value):
 
 def test_a_missing_value_is_refused_by_its_place_and_with_the_reason():
     table = np.array([[0, 1], [np.nan, 1]])
-    with pytest.raises(DataError, match=r"missing \(NaN\) at row 1, column 0; learning needs complete rows"):
+    with pytest.raises(DataError, match=r"missing \(NaN\) at row 1, column 0; this needs complete rows"):
         binary_table(table)
+
+
+def test_missing_values_have_a_byte_of_their_own_where_they_are_allowed():
+    bits = binary_table(np.array([[0, 1], [np.nan, 1]]), allow_missing=True)
+    assert bits.tolist() == [[0, 1], [2, 1]]
+    np.testing.assert_array_equal(cells_of(bits), [[0, 1], [np.nan, 1]])
+    assert cells_of(bits[:1]).dtype == np.uint8
 
 
 @pytest.mark.parametrize(("shape", "kind"), [((0, 3), "sample"), ((3, 0), "feature"), ((0, 0), "sample")])

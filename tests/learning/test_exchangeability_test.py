@@ -5,7 +5,7 @@ import pytest
 
 from support.learning import exchangeable_table, random_table, summary
 from xspn import exchangeability_test
-from xspn._core.errors import DataError, DataTypeError, ParameterError, RegistryError
+from xspn._core.errors import DataError, DataTypeError, ParameterError, QueryError, RegistryError
 from xspn.learning.exchangeability import full_test, global_test, pairwise_test
 
 
@@ -64,8 +64,10 @@ def test_bad_tables_are_refused_by_their_place(rng):
     pandas = pytest.importorskip("pandas")
     with pytest.raises(DataError, match=r"found 2 at row 1, column 0"):
         exchangeability_test([[0, 1], [2, 1]])
-    with pytest.raises(DataError, match=r"missing \(NaN\) at row 0, column 1 \('b'\)"):
-        exchangeability_test(pandas.DataFrame({"a": [0.0], "b": [np.nan]}))
+    with pytest.raises(DataError, match=r"found 0.5 at row 0, column 1 \('b'\)"):
+        exchangeability_test(pandas.DataFrame({"a": [0.0], "b": [0.5]}))
+    with pytest.raises(QueryError, match="cells are missing"):
+        exchangeability_test([[0, 1], [np.nan, 1]], method="full")
     with pytest.raises(DataTypeError, match=r"found 'yes' at row 0, column 1"):
         exchangeability_test([[0, "yes"]])
     with pytest.raises(DataError, match="2-D"):

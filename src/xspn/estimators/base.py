@@ -6,6 +6,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from xspn._core.arrays import AnyArray, FloatArray
@@ -57,9 +58,10 @@ class BinaryInput(BaseEstimator):  # type: ignore[misc]
     binarize: float | None
 
     def _training_bits(self, X: Any) -> Bits:
-        """Check and remember the training table."""
+        """Check and remember the training table; missing values pass if the estimator's tags say so."""
         array = self._numeric(X, reset=True)
-        return binary_table(binarized(array, self.binarize), column_names(X))
+        allow_missing = get_tags(self).input_tags.allow_nan
+        return binary_table(binarized(array, self.binarize), column_names(X), allow_missing)
 
     def _query_rows(self, X: Any) -> AnyArray:
         """Check a table that questions are asked about; NaN is missing."""

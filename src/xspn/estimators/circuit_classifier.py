@@ -15,6 +15,7 @@ from xspn._core.logspace import logsumexp_quiet
 from xspn._core.random import RandomState, child_seed, generator
 from xspn.circuit.nodes import Node, Product, Sum
 from xspn.estimators.base import BinaryInput, DensityEstimator, all_or_nothing
+from xspn.learning.binary import cells_of
 from xspn.leaves.categorical import Categorical
 from xspn.model import Circuit
 
@@ -43,7 +44,7 @@ class CircuitClassifier(ClassifierMixin, BinaryInput):  # type: ignore[misc]
         for index in range(len(classes)):
             own = which == index
             model = clone(self._density()).set_params(random_state=child_seed(seed, index))
-            model.fit(bits[own], sample_weight=weights[own])
+            model.fit(cells_of(bits[own]), sample_weight=weights[own])
             label = np.eye(len(classes))[index]
             branches.append(Product([model.circuit_.root, Categorical(bits.shape[1], label)]))
         names = getattr(self, "feature_names_in_", None)

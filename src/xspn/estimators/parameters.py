@@ -71,3 +71,8 @@ class LearnerParameters(BinaryInput):
             changes: Parameters that shall differ, such as `min_instances` or `random_state`.
         """
         return cls(**{**paper_models[model], **changes})
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

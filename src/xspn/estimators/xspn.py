@@ -51,7 +51,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         """Learn the circuit.
 
         Args:
-            X: A table of zeros and ones (array or DataFrame; bool, int or float).
+            X: A table of zeros and ones (array or DataFrame; bool, int or float); NaN where a value is missing.
             y: Ignored.
             X_valid: Rows kept apart; their mean log-likelihood becomes `valid_score_`.
             sample_weight: How often each row counts.

@@ -7,7 +7,7 @@ import numpy as np
 from xspn._core.arrays import AnyArray
 from xspn._core.checks import Names, cell_name
 from xspn._core.errors import DataError
-from xspn.learning.data import Bits
+from xspn.learning.data import MISSING, Bits
 
 
 def column_names(X: Any) -> Names | None:
@@ -15,26 +15,30 @@ def column_names(X: Any) -> Names | None:
     return tuple(str(name) for name in X.columns) if hasattr(X, "columns") else None
 
 
-def binary_table(array: AnyArray, names: Names | None = None) -> Bits:
-    """Return a numeric table as bytes, refusing empty tables and anything but 0 and 1.
+def binary_table(array: AnyArray, names: Names | None = None, allow_missing: bool = False) -> Bits:
+    """Return a numeric table as bytes, refusing empty tables and anything but 0, 1 and, if they are allowed, NaN.
 
     Examples:
-        >>> binary_table(np.array([[0.0, 1.0]])).dtype
-        dtype('uint8')
+        >>> binary_table(np.array([[0.0, 1.0], [np.nan, 1.0]]), allow_missing=True).tolist()
+        [[0, 1], [2, 1]]
     """
     for count, kind in zip(array.shape, ("sample", "feature"), strict=True):
         if count == 0:
             raise DataError(f"X: found 0 {kind}(s) (shape={array.shape}) while a minimum of 1 is required.")
     if array.dtype.kind == "b":
         return np.ascontiguousarray(array).view(np.uint8)
-    bad = ~((array == 0) | (array == 1))
+    missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
+    bad = ~((array == 0) | (array == 1) | (missing & allow_missing))
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
-        value = array[row, column]
-        if np.isnan(value):
-            raise DataError(
-                f"X: a value is missing (NaN) at {cell_name((row, column), names)}; learning needs complete rows "
-                "(questions to a learned circuit do not)"
-            )
-        raise DataError(f"X: expected 0 or 1, found {value:g} at {cell_name((row, column), names)}")
-    return np.ascontiguousarray(array, dtype=np.uint8)
+        place = cell_name((row, column), names)
+        if missing[row, column]:
+            raise DataError(f"X: a value is missing (NaN) at {place}; this needs complete rows")
+        raise DataError(f"X: expected 0 or 1, found {array[row, column]:g} at {place}")
+    return np.ascontiguousarray(np.where(missing, MISSING, array), dtype=np.uint8)
+
+
+def cells_of(bits: Bits) -> AnyArray:
+    """Return bytes as a table again: the bytes themselves, or numbers with NaN where a value is missing."""
+    missing = bits == MISSING
+    return np.where(missing, np.nan, bits) if missing.any() else bits

@@ -1,6 +1,7 @@
 """Binary training data: one byte a cell, distinct rows with weights, sliced by index."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,11 +9,12 @@ from numpy.typing import NDArray
 from xspn._core.arrays import FloatArray, IntArray
 
 Bits = NDArray[np.uint8]
+MISSING = 2  # the byte of a cell without a value
 
 
 @dataclass(frozen=True, eq=False)
 class BinaryData:
-    """Rows of zeros and ones, each with a weight (how often it occurs)."""
+    """Rows of zeros, ones and missing cells, each with a weight (how often it occurs)."""
 
     bits: Bits  # (rows, variables)
     weights: FloatArray  # (rows,)
@@ -32,7 +34,8 @@ class BinaryData:
             bits, own = bits[keep], own[keep]
         if not merge_equal_rows or len(bits) == 0:
             return cls(np.ascontiguousarray(bits), own)
-        packed = np.ascontiguousarray(np.packbits(bits, axis=1))
+        complete = not (bits == MISSING).any()
+        packed = np.ascontiguousarray(np.packbits(bits, axis=1) if complete else bits)
         keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
         if len(first) == len(bits):
@@ -43,8 +46,16 @@ class BinaryData:
         merged = np.bincount(place[which.ravel()], weights=own)
         return cls(np.ascontiguousarray(bits[first[order]]), np.asarray(merged, dtype=np.float64))
 
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no cell is missing."""
+        return not (self.bits == MISSING).any()
+
     def slice(self, rows: IntArray, variables: IntArray) -> NDArray[np.float32]:
-        """Return some cells as float32, which is what matrix products want."""
-        if len(variables) == self.bits.shape[1]:
-            return self.bits[rows].astype(np.float32)
-        return self.bits[rows[:, None], variables].astype(np.float32)
+        """Return some cells as float32, which is what matrix products want; NaN where a value is missing."""
+        whole_rows = len(variables) == self.bits.shape[1]
+        bits = self.bits[rows] if whole_rows else self.bits[rows[:, None], variables]
+        cells = bits.astype(np.float32)
+        if not self.complete:
+            cells[bits == MISSING] = np.nan
+        return cells

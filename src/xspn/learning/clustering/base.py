@@ -33,8 +33,14 @@ class Split:
 
 
 def factorised_log_likelihood(ones: FloatArray, total: FloatArray | float) -> FloatArray:
-    """Return the maximum log-likelihood of independent bits with these counts of ones, summed over the last axis."""
-    total = np.asarray(total, dtype=np.float64)[..., None]
+    """Return the maximum log-likelihood of independent bits with these counts of ones, summed over the last axis.
+
+    Args:
+        ones: How often each bit is one: (…, n).
+        total: In how many rows: (…) for all bits alike, or (…, n).
+    """
+    total = np.asarray(total, dtype=np.float64)
+    total = total if total.ndim == ones.ndim else total[..., None]
     zeros = np.maximum(total - ones, 0.0)
     return np.asarray((xlogy(ones, ones) + xlogy(zeros, zeros) - xlogy(total, total)).sum(axis=-1))
 
@@ -48,10 +54,12 @@ def gain_of_labels(summary: Summary, labels: IntArray) -> float:
     """Return the penalised gain of two clusters over one."""
     cells, weights = summary.rows()
     second = labels == 1
-    ones = weights[second] @ cells[second].astype(np.float64)
+    own = cells[second].astype(np.float64)
+    ones = weights[second] @ np.nan_to_num(own)
+    seen = weights[second] @ ~np.isnan(own)
     n_second = float(weights[second].sum())
-    both = np.array([summary.ones - ones, ones])
+    both, rows = np.array([summary.ones - ones, ones]), np.array([summary.seen - seen, seen])
     sizes = np.array([summary.total - n_second, n_second])
-    split = factorised_log_likelihood(both, sizes).sum() + xlogy(sizes, sizes / summary.total).sum()
-    whole = factorised_log_likelihood(summary.ones, summary.total)
+    split = factorised_log_likelihood(both, rows).sum() + xlogy(sizes, sizes / summary.total).sum()
+    whole = factorised_log_likelihood(summary.ones, summary.seen)
     return float(split - whole) - bic_penalty(summary.total, summary.n + 1)

@@ -1,5 +1,7 @@
 """Two clusters by EM for a mixture of products of Bernoullis."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,13 +16,17 @@ PSEUDO_COUNT = 0.1  # keeps probabilities off 0 and 1 while EM runs
 
 
 def bernoulli_split(summary: Summary, seed: int) -> Split | None:
-    """Return the split by the best of several EM runs, from the data's main direction and from random rows."""
+    """Return the split by the best of several EM runs, from the data's main direction and from random rows.
+
+    Missing cells are passed over: a row belongs to the cluster that its seen cells speak for.
+    """
     cells, weights = summary.rows()
+    bits = _Bits.of(cells)
     rng = np.random.default_rng(seed)
     best, best_ll = None, -np.inf
     for start in range(N_STARTS):
         second = _main_direction(summary, cells) if start == 0 else _two_rows(cells, weights, rng)
-        ll, posterior = _em(cells, weights, second)
+        ll, posterior = _em(bits, weights, second)
         if ll > best_ll:
             best, best_ll = posterior, ll
     labels = (best > 0.5).astype(np.int64) if best is not None else np.zeros(len(cells), np.int64)
@@ -29,44 +35,78 @@ def bernoulli_split(summary: Summary, seed: int) -> Split | None:
     return Split(labels, score=gain_of_labels(summary, labels))
 
 
+@dataclass(frozen=True, eq=False)
+class _Bits:
+    """Cells for matrix products: 1 where a bit is one, and 1 where it is seen (None if all are)."""
+
+    ones: NDArray[np.float32]
+    seen: NDArray[np.float32] | None
+
+    @classmethod
+    def of(cls, cells: NDArray[np.float32]) -> "_Bits":
+        missing = np.isnan(cells)
+        if not missing.any():
+            return cls(cells, None)
+        return cls(np.where(missing, np.float32(0), cells), (~missing).astype(np.float32))
+
+    def counts(self, weights: FloatArray) -> tuple[FloatArray, FloatArray | float]:
+        """Return how often each bit is one, and in how many rows it is seen."""
+        narrow = weights.astype(np.float32)
+        ones = (narrow @ self.ones).astype(np.float64)
+        return ones, float(weights.sum()) if self.seen is None else (narrow @ self.seen).astype(np.float64)
+
+    def log_likelihoods(self, p: FloatArray) -> FloatArray:
+        """Return the log-probability of each row's seen bits for each row of probabilities: (rows, clusters)."""
+        odds, zeros = (np.log(p) - np.log1p(-p)).astype(np.float32), np.log1p(-p)
+        found = (self.ones @ odds.T).astype(np.float64)
+        return found + (zeros.sum(axis=1) if self.seen is None else self.seen @ zeros.T.astype(np.float32))
+
+
 def _main_direction(summary: Summary, cells: NDArray[np.float32]) -> FloatArray:
     """Start from the side of the mean that each row is on, along the direction of largest variance."""
-    mean = summary.ones / summary.total
-    covariance = summary.pairs / summary.total - np.outer(mean, mean)
+    pairs = summary.as_if_complete()
+    mean = np.diag(pairs) / summary.total
+    covariance = pairs / summary.total - np.outer(mean, mean)
     direction = covariance[int(np.argmax(np.diag(covariance)))]
     for _ in range(8):  # power iteration; a rough direction will do
         direction = covariance @ direction
         direction /= max(float(np.linalg.norm(direction)), 1e-300)
-    return np.asarray((cells @ direction.astype(np.float32) > mean @ direction).astype(np.float64))
+    if summary.complete:
+        return np.asarray((cells @ direction.astype(np.float32) > mean @ direction).astype(np.float64))
+    return np.asarray((np.nan_to_num(cells - mean.astype(np.float32)) @ direction > 0).astype(np.float64))
 
 
 def _two_rows(cells: NDArray[np.float32], weights: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Start from the nearer of two random rows, the second one drawn by its distance from the first."""
     first = rng.choice(len(cells), p=weights / weights.sum())
-    apart = np.abs(cells - cells[first]).sum(axis=1).astype(np.float64)
+    apart = _distances(cells, cells[first])
     chance = weights * apart
     if chance.sum() == 0:
         return np.zeros(len(cells))
     second = rng.choice(len(cells), p=chance / chance.sum())
-    return np.asarray((np.abs(cells - cells[second]).sum(axis=1) < apart).astype(np.float64))
+    return np.asarray((_distances(cells, cells[second]) < apart).astype(np.float64))
 
 
-def _em(cells: NDArray[np.float32], weights: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray]:
+def _distances(cells: NDArray[np.float32], row: NDArray[np.float32]) -> FloatArray:
+    """Return in how many seen bits each row differs from one row."""
+    return np.asarray(np.nansum(np.abs(cells - row), axis=1), dtype=np.float64)
+
+
+def _em(bits: _Bits, weights: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray]:
     """Run EM from a first assignment; return the log-likelihood and P(second cluster | row)."""
     total = float(weights.sum())
-    ones = (weights.astype(np.float32) @ cells).astype(np.float64)
+    ones, seen = bits.counts(weights)
     previous = -np.inf
     for _ in range(MAX_ITERATIONS):
         own = weights * posterior
         n_second = float(own.sum())
-        in_second = (own.astype(np.float32) @ cells).astype(np.float64)
+        in_second, seen_in_second = bits.counts(own)
         counts = np.array([ones - in_second, in_second])
+        rows = np.array([seen - seen_in_second, seen_in_second]).reshape(2, -1)
         sizes = np.array([total - n_second, n_second])
-        p = (counts + PSEUDO_COUNT) / (sizes[:, None] + 2 * PSEUDO_COUNT)
+        p = (counts + PSEUDO_COUNT) / (rows + 2 * PSEUDO_COUNT)
         p = np.clip(p, 1e-6, 1 - 1e-6)  # float32 sums may stray below 0 by rounding
-        odds = (np.log(p) - np.log1p(-p)).astype(np.float32)
-        offset = np.log1p(-p).sum(axis=1) + np.log((sizes + PSEUDO_COUNT) / (total + 2 * PSEUDO_COUNT))
-        logs = (cells @ odds.T).astype(np.float64) + offset
+        logs = bits.log_likelihoods(p) + np.log((sizes + PSEUDO_COUNT) / (total + 2 * PSEUDO_COUNT))
         row_ll = np.logaddexp(logs[:, 0], logs[:, 1])
         posterior = np.exp(logs[:, 1] - row_ll)
         current = float(weights @ row_ll)

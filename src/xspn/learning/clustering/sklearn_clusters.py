@@ -14,6 +14,7 @@ def gmm_split(summary: Summary, seed: int) -> Split | None:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
+    _refuse_missing(summary, "gmm")
     cells, weights = summary.rows()
     if not (weights == weights[0]).all():
         raise ParameterError("clustering='gmm' cannot take sample weights; use 'bernoulli', 'variable' or 'auto'")
@@ -31,6 +32,7 @@ def kmeans_split(summary: Summary, seed: int) -> Split | None:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
+    _refuse_missing(summary, "kmeans")
     cells, weights = summary.rows()
     if len(cells) < 2:
         return None
@@ -39,6 +41,11 @@ def kmeans_split(summary: Summary, seed: int) -> Split | None:
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = model.fit(cells, sample_weight=weights).labels_
     return _split(summary, labels)
+
+
+def _refuse_missing(summary: Summary, name: str) -> None:
+    if not summary.complete:
+        raise ParameterError(f"clustering={name!r} cannot take missing values; use 'bernoulli', 'variable' or 'auto'")
 
 
 def _split(summary: Summary, labels: np.ndarray) -> Split | None:

@@ -22,6 +22,10 @@ def full_test(summary: Summary) -> TestResult:
             f"full test: {summary.n} variables have 2^{summary.n} assignments; at most {LARGEST_N} variables are "
             "possible, use method='global' or 'pairwise'"
         )
+    if not summary.complete:
+        raise QueryError(
+            "full test: cells are missing, and assignments must be whole to be counted; use method='global'"
+        )
     cells, weights = summary.rows()
     powers = 1 << np.arange(summary.n)
     codes = (cells.astype(np.int64) * powers).sum(axis=1)

@@ -21,6 +21,7 @@ from xspn._core.arrays import FloatArray
 from xspn._core.options import one_of, whole_number
 from xspn._core.random import RandomState, generator
 from xspn.learning.exchangeability.base import TestResult, tests
+from xspn.learning.exchangeability.partial_rows import partial_statistics
 from xspn.learning.summary import Summary
 
 FEWEST_EXPECTED = 5.0
@@ -39,12 +40,17 @@ def global_test(
     Args:
         summary: The data.
         p_value: "chi2", "shuffle", or "auto": shuffle where variables have fewer than five ones or zeros on average.
+            Where cells are missing it is always "chi2".
         n_shuffles: How many times to shuffle.
         random_state: The seed of the shuffles.
     """
     one_of("global test: p_value", p_value, get_args(Calibration))
     whole_number("global test: n_shuffles", n_shuffles, 1)
-    q, s = _statistics(summary.pairs, _Null.of(summary.totals))
+    q, s = (
+        _statistics(summary.pairs, _Null.of(summary.totals))
+        if summary.complete
+        else partial_statistics(*summary.rows())
+    )
     n = summary.n
     dof_q, dof_s = float(n - 1), max(n * (n - 3) / 2, 0.0)
     parts = {
@@ -56,7 +62,7 @@ def global_test(
         "p_S": _tail(dof_s, s),
         "calibration": "chi2",
     }
-    if p_value == "shuffle" or (p_value == "auto" and doubtful(summary)):
+    if summary.complete and (p_value == "shuffle" or (p_value == "auto" and doubtful(summary))):
         return _shuffled(summary, q, s, parts, n_shuffles, generator(random_state))
     return TestResult("global", q + s, dof_q + dof_s, _tail(dof_q + dof_s, q + s), parts)
 

@@ -49,7 +49,7 @@ def exchangeable_groups(X: Any, level: float = 0.01) -> list[Group]:
     """
     number_between("level", level, 0.0, 1.0)
     names = column_names(X)
-    bits = binary_table(table(X, what="X"), names)
+    bits = binary_table(table(X, what="X"), names, allow_missing=True)
     data = BinaryData.of(bits)
     everything = np.arange(bits.shape[1])
     cells = data.slice(np.arange(len(data.bits)), everything)
@@ -91,8 +91,8 @@ def _distances(summary: Summary) -> FloatArray:
     _, n10, n01, _ = summary.pair_table()
     discordant = n10 + n01
     ones = summary.ones
-    scale = np.where(ones > 0, summary.total / np.where(ones > 0, ones, 1.0), 0.0)
-    weighted = summary.pairs * np.sqrt(scale)[None, :]
+    scale = np.where(ones > 0, summary.seen / np.where(ones > 0, ones, 1.0), 0.0)
+    weighted = summary.as_if_complete() * np.sqrt(scale)[None, :]
     squares = (weighted**2).sum(axis=1)
     apart = squares[:, None] + squares[None, :] - 2 * weighted @ weighted.T
     apart -= n10**2 * scale[:, None] + n01**2 * scale[None, :]  # the terms k = i and k = j say nothing

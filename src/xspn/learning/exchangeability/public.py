@@ -35,7 +35,7 @@ def exchangeability_test(X: Any, method: str = "global", **options: Any) -> Test
     check_test_options(method, options)
     if method == "global":
         options = {"p_value": "auto", **options}
-    bits = binary_table(table(X, what="X"), column_names(X))
+    bits = binary_table(table(X, what="X"), column_names(X), allow_missing=True)
     data = BinaryData.of(bits)
     cells = data.slice(np.arange(len(data.bits)), np.arange(bits.shape[1]))
     return tests[method](Summary.of(cells, data.weights), **options)

@@ -1,8 +1,9 @@
 """A Chow-Liu tree."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from xspn._core.arrays import IntArray
+from xspn._core.arrays import FloatArray, IntArray
 from xspn.learning.fallback.base import Candidate, LeafData, LeafOptions, fallbacks
 from xspn.learning.fallback.factorized import factorized_leaf
 from xspn.leaves.chow_liu import ChowLiu
@@ -16,21 +17,39 @@ def chow_liu_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -> 
     """
     if len(variables) == 1:
         return factorized_leaf(data, variables, options)
-    alpha = options.smoothing
-    tree = ChowLiu.from_pair_counts(variables.tolist(), data.pooled.pairs, data.pooled.total, alpha)
+    alpha, total = options.smoothing, data.pooled.total
+    pairs = data.pooled.as_if_complete()
+    tree = ChowLiu.from_pair_counts(variables.tolist(), pairs, total, alpha)
     parents = np.array(tree.parents)
     root, children = int(np.argmin(parents)), np.flatnonzero(parents >= 0)
-    above = parents[children]
-    cells, _ = data.own.rows()
-    n11, n10, n01, n00 = (np.maximum(cell[children, above], 0.0) for cell in data.pooled.pair_table())
-    table = np.array([[n00, n10], [n01, n11]])  # (parent's value, own value, child)
-    logs = data.left_out(table, alpha / 2, table.sum(axis=1, keepdims=True) + alpha)
-    bits = cells.astype(np.int64)
-    left_out = logs[bits[:, above], bits[:, children], np.arange(len(children))].sum(axis=1)
-    ones, total = data.pooled.ones[root], data.pooled.total
-    of_root = data.left_out(np.array([total - ones, ones]), alpha, total + 2 * alpha)
+    above, ones = parents[children], np.diag(pairs)
+    n11 = pairs[children, above]
+    n10, n01 = ones[children] - n11, ones[above] - n11
+    table = np.maximum(np.array([[total - n11 - n10 - n01, n10], [n01, n11]]), 0.0)  # (parent's value, own, child)
+    of_edges = data.left_out(table, alpha / 2, table.sum(axis=1, keepdims=True) + alpha)
+    of_bits = data.left_out(np.array([total - ones, ones]), alpha, total + 2 * alpha)  # (value, variable)
     price = len(children) * float(np.log(data.own.n)) / max(data.own.total, 1.0)
-    return Candidate("chow_liu", tree, left_out + of_root[bits[:, root]] - price)
+    left_out = _along_edges(data.own.rows()[0], children, above, of_edges, of_bits) - price
+    return Candidate("chow_liu", tree, left_out + _of_bit(data.own.rows()[0][:, root], of_bits[:, root]))
+
+
+def _of_bit(bits: NDArray[np.float32], of_value: FloatArray) -> FloatArray:
+    """Return a bit's score in each row; nothing where it is missing."""
+    return np.where(np.isnan(bits), 0.0, np.where(bits > 0, of_value[1], of_value[0]))
+
+
+def _along_edges(
+    cells: NDArray[np.float32], children: IntArray, above: IntArray, of_edges: FloatArray, of_bits: FloatArray
+) -> FloatArray:
+    """Return the score of all children given their parents; a child whose parent is missing is scored on its own."""
+    own, parent = cells[:, children], cells[:, above]
+    bits, bits_above = (np.nan_to_num(x).astype(np.int64) for x in (own, parent))
+    places = np.arange(len(children))
+    scores = of_edges[bits_above, bits, places]
+    if np.isnan(cells).any():
+        scores = np.where(np.isnan(parent), of_bits[:, children][bits, places], scores)
+        scores = np.where(np.isnan(own), 0.0, scores)
+    return np.asarray(scores.sum(axis=1))
 
 
 fallbacks.add("chow_liu", chow_liu_leaf)

@@ -11,14 +11,14 @@ from xspn.leaves.bernoulli import Bernoulli
 def factorized_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
     """Return a product of Bernoulli leaves (one leaf for a single variable)."""
     alpha = options.smoothing
-    ones, total = data.pooled.ones, data.pooled.total
+    ones, total = data.pooled.ones, data.pooled.seen
     p = (ones + alpha) / (total + 2 * alpha)
     leaves = [Bernoulli(v, p=q) for v, q in zip(variables.tolist(), p.tolist(), strict=True)]
     one = data.left_out(ones, alpha, total + 2 * alpha)
     zero = data.left_out(total - ones, alpha, total + 2 * alpha)
     cells, _ = data.own.rows()
     with np.errstate(invalid="ignore"):
-        left_out = np.where(cells > 0, one, zero).sum(axis=1)
+        left_out = np.where(np.isnan(cells), 0.0, np.where(cells > 0, one, zero)).sum(axis=1)
     return Candidate("factorized", leaves[0] if len(leaves) == 1 else Product(leaves), left_out)
 
 

@@ -12,10 +12,21 @@ def g_statistics(summary: Summary) -> FloatArray:
 
     E needs not be formed: Σ O log(O / E) is Σ O log O over the cells, less that over the margins, plus N log N.
     """
+    if not summary.complete:
+        return _g_of_seen_pairs(summary)
     own = xlogy(summary.ones, summary.ones) + xlogy(summary.total - summary.ones, summary.total - summary.ones)
     cells = sum(xlogy(np.maximum(cell, 0.0), np.maximum(cell, 0.0)) for cell in summary.pair_table())
     mutual = cells - own[:, None] - own[None, :] + xlogy(summary.total, summary.total)
     return np.asarray(2.0 * np.maximum(mutual, 0.0))
+
+
+def _g_of_seen_pairs(summary: Summary) -> FloatArray:
+    """Return the statistics where cells are missing: each pair has margins and a number of rows of its own."""
+    n11, n10, n01, n00 = (np.maximum(cell, 0.0) for cell in summary.pair_table())
+    cells = sum(xlogy(cell, cell) for cell in (n11, n10, n01, n00))
+    margins = sum(xlogy(margin, margin) for margin in (n11 + n10, n01 + n00, n11 + n01, n10 + n00))
+    total = n11 + n10 + n01 + n00
+    return np.asarray(2.0 * np.maximum(cells - margins + xlogy(total, total), 0.0))
 
 
 def dependent_pairs(summary: Summary, threshold: float) -> BoolArray:

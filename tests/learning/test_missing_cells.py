@@ -1,0 +1,160 @@
+"""Learning from tables with missing cells: every count over what was seen."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2_contingency
+
+from xspn import XSPN, XSPNClassifier, exchangeability_test, exchangeable_groups
+from xspn.learning.data import MISSING, BinaryData
+from xspn.learning.exchangeability.global_test import global_test
+from xspn.learning.exchangeability.partial_rows import partial_statistics
+from xspn.learning.fallback import LeafData, LeafOptions, exchangeable_leaf, factorized_leaf
+from xspn.learning.independence.g_test import g_statistics
+from xspn.learning.partial_counts import chances_given_total, likely_totals
+from xspn.learning.summary import Summary
+
+SEEDS = range(6)
+
+
+def holes(X, share, rng):
+    table = X.astype(float)
+    table[rng.random(table.shape) < share] = np.nan
+    return table
+
+
+def exchangeable_rows(n, rows, rng):
+    counts = rng.binomial(n, rng.beta(0.7, 0.7, rows))
+    return (rng.random((rows, n)).argsort(axis=1).argsort(axis=1) < counts[:, None]).astype(np.float32)
+
+
+def summary_of(table, weights=None):
+    return Summary.of(np.asarray(table, dtype=np.float32), np.ones(len(table)) if weights is None else weights)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pairs_are_counted_over_the_rows_that_have_both(seed):
+    rng = np.random.default_rng(seed)
+    X = holes(rng.integers(0, 2, size=(60, 4)), 0.3, rng)
+    weights = rng.integers(1, 4, size=60).astype(float)
+    n11, n10, n01, n00 = summary_of(X, weights).pair_table()
+    for i in range(4):
+        for j in range(4):
+            for cell, a, b in ((n11, 1, 1), (n10, 1, 0), (n01, 0, 1), (n00, 0, 0)):
+                assert cell[i, j] == weights[(X[:, i] == a) & (X[:, j] == b)].sum()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_g_test_has_rows_of_its_own_for_each_pair(seed):
+    rng = np.random.default_rng(seed)
+    X = holes(rng.integers(0, 2, size=(200, 3)), 0.3, rng)
+    found = g_statistics(summary_of(X))
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        both = ~np.isnan(X[:, [i, j]]).any(axis=1)
+        table = np.array([[((X[both, i] == a) & (X[both, j] == b)).sum() for b in (0, 1)] for a in (0, 1)])
+        expected = chi2_contingency(table, correction=False, lambda_="log-likelihood").statistic
+        assert found[i, j] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_holes_the_statistics_are_the_closed_form(seed):
+    rng = np.random.default_rng(seed)
+    X = exchangeable_rows(7, 150, rng)
+    whole = global_test(summary_of(X))
+    q, s = partial_statistics(X, np.ones(len(X)))
+    assert q == pytest.approx(whole.parts["Q"], rel=1e-6)
+    assert s == pytest.approx(whole.parts["S"], rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [3, 5, 12])
+def test_the_test_keeps_its_level_with_holes(n):
+    rng = np.random.default_rng(n)
+    rejected = [
+        global_test(summary_of(holes(exchangeable_rows(n, 300, rng), 0.3, rng))).p_value < 0.05 for _ in range(200)
+    ]
+    assert 0.01 <= np.mean(rejected) <= 0.1
+
+
+def test_the_test_still_sees_blocks_with_holes():
+    rng = np.random.default_rng(0)
+    X = np.hstack([exchangeable_rows(8, 400, rng), exchangeable_rows(8, 400, rng)])
+    assert exchangeability_test(holes(X, 0.2, rng)).p_value < 1e-6
+    groups = exchangeable_groups(holes(X, 0.2, rng))
+    assert sorted(group.variables for group in groups[:2]) == [tuple(range(8)), tuple(range(8, 16))]
+
+
+def test_chances_are_a_distribution_over_what_can_be_seen():
+    keys = np.array([[3, k] for k in range(4)])
+    np.testing.assert_allclose(chances_given_total(keys, 7).sum(axis=0), 1.0)
+
+
+def test_totals_are_recovered_from_partial_rows():
+    rng = np.random.default_rng(1)
+    X = exchangeable_rows(6, 20_000, rng)
+    truth = np.bincount(X.sum(axis=1).astype(int), minlength=7) / len(X)
+    found = likely_totals(holes(X, 0.3, rng).astype(np.float32), np.ones(len(X))) / len(X)
+    np.testing.assert_allclose(found, truth, atol=0.02)
+    whole = likely_totals(X, np.ones(len(X))) / len(X)
+    np.testing.assert_allclose(whole, truth, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [factorized_leaf, exchangeable_leaf])
+def test_scores_of_partial_rows_are_probabilities(make):
+    """Over all values that the seen cells of a row could have, left-out probabilities sum to about 1."""
+    rng = np.random.default_rng(2)
+    X = holes(exchangeable_rows(4, 400, rng), 0.3, rng)
+    found = make(LeafData.alone(summary_of(X)), np.arange(4), LeafOptions())
+    direct = found.node.children if make is factorized_leaf else (found.node,)
+    fitted = sum(leaf.log_prob(X[:, list(leaf.variables)]) for leaf in direct)
+    np.testing.assert_allclose(found.left_out, fitted, atol=0.05)  # one row of 400 makes little difference
+
+
+def test_bytes_of_missing_cells_are_never_taken_for_bits():
+    X = np.array([[0, 1], [MISSING, 1], [MISSING, 1]], dtype=np.uint8)
+    data = BinaryData.of(X)
+    assert data.weights.tolist() == [1.0, 2.0]
+    np.testing.assert_array_equal(data.slice(np.arange(2), np.arange(2)), [[0, 1], [np.nan, 1]])
+
+
+@given(seed=st.integers(0, 10**6), share=st.sampled_from([0.1, 0.5, 0.9]), fallback=st.sampled_from(["auto", "blocks"]))
+def test_any_table_with_holes_gives_a_distribution(seed, share, fallback):
+    rng = np.random.default_rng(seed)
+    X = holes(rng.integers(0, 2, size=(int(rng.integers(1, 40)), int(rng.integers(1, 6)))), share, rng)
+    model = XSPN(min_instances=8, fallback=fallback, random_state=0).fit(X)
+    assert model.circuit_.oracle.probabilities.sum() == pytest.approx(1, abs=1e-9)
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+def test_a_column_and_rows_without_any_value():
+    X = np.array([[0, np.nan, 1], [1, np.nan, 0], [np.nan, np.nan, np.nan]] * 10)
+    model = XSPN(random_state=0).fit(X)
+    assert model.predict_marginals([[np.nan] * 3])[0, 1] == pytest.approx(0.5)
+
+
+def test_learning_with_holes_beats_filling_them():
+    rng = np.random.default_rng(3)
+    X = np.hstack([exchangeable_rows(8, 1000, rng), exchangeable_rows(8, 1000, rng)])
+    test = np.hstack([exchangeable_rows(8, 1000, rng), exchangeable_rows(8, 1000, rng)])
+    table = holes(X, 0.2, rng)
+    filled = np.where(np.isnan(table), np.nanmean(table, axis=0) > 0.5, table)
+    learned, imputed = (XSPN(random_state=0).fit(own).score(test) for own in (table, filled))
+    assert learned > imputed + 0.2
+    assert learned > XSPN(random_state=0).fit(X).score(test) - 0.1
+
+
+def test_a_classifier_learns_with_holes():
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 2, size=(3000, 10))
+    y = X.sum(axis=1) > 5
+    model = XSPNClassifier(random_state=0).fit(holes(X, 0.1, rng), y)
+    assert model.score(X, y) > 0.95
+
+
+@pytest.mark.parametrize("clustering", ["gmm", "kmeans"])
+def test_clusterings_that_need_whole_rows_say_so(clustering):
+    rng = np.random.default_rng(5)
+    X = np.repeat(rng.integers(0, 2, size=(200, 1)), 4, axis=1)
+    X = holes(np.abs(X - (rng.random(X.shape) < 0.1)), 0.1, rng)
+    with pytest.raises(ValueError, match="cannot take missing values"):
+        XSPN(clustering=clustering, exchangeability=None, random_state=0).fit(X)
