@@ -675,4 +675,4 @@ def test_every_error_is_of_the_tree_and_of_the_expected_built_in_kind():
     for error in vars(errors).values():
         if isinstance(error, type) and error is not XSPNError:
             assert issubclass(error, XSPNError)
-            assert issubclass(error, ValueError | TypeError | OSError)
+            assert issubclass(error, ValueError | TypeError | OSError | ImportError)

@@ -197,7 +197,7 @@ class Exchangeable(Leaf):
             return None
         T = self.statistic.restrict(kept)
         rows = np.full((T.size(len(kept)), len(self._variables)), np.nan)
-        rows[:, kept] = self._representatives(T, len(kept))
+        rows[:, kept] = T.representatives(len(kept))
         return Exchangeable([self._variables[i] for i in kept], self.log_prob(rows), T)
 
     def condition(self, x: FloatArray) -> tuple[Node | None, float]:
@@ -208,15 +208,9 @@ class Exchangeable(Leaf):
             return None, log_evidence
         T = self.statistic.restrict(rest)
         rows = np.tile(x, (T.size(len(rest)), 1))
-        rows[:, rest] = self._representatives(T, len(rest))
+        rows[:, rest] = T.representatives(len(rest))
         weights = self.log_prob(rows) - log_evidence
         return Exchangeable([self._variables[i] for i in rest], weights, T), log_evidence
-
-    @staticmethod
-    def _representatives(T: Statistic, n: int) -> FloatArray:
-        """Return one member of each class."""
-        size = T.size(n)
-        return T.construct(np.full((size, n), np.nan), np.arange(size))
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return E[x] and E[x xᵀ], each computed once for variables that T treats alike."""

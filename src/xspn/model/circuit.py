@@ -1,14 +1,14 @@
 """`Circuit`: a graph of nodes with names, and every exact query as a method."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names, column_index, row_of, table
-from xspn._core.errors import DataError, ParameterError, QueryError, StructureError
+from xspn._core.arrays import FloatArray
+from xspn._core.checks import Names
+from xspn._core.errors import DataError, ParameterError
 from xspn._core.random import RandomState, generator
 from xspn.circuit import properties, transform
 from xspn.circuit.domain import Domain
@@ -23,6 +23,7 @@ from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
 from xspn.learning.parameters import EMOptions, fit_parameters
 from xspn.leaves import Smoothing
+from xspn.model.columns import Columns
 
 Variable = int | str
 
@@ -54,14 +55,14 @@ class Circuit:
     def __init__(self, root: Node, names: Sequence[str] | None = None, n_variables: int | None = None) -> None:
         width = len(names) if names is not None and n_variables is None else n_variables
         self._graph = Graph(root, width)
-        self._names = _checked_names(names, self._graph.n_variables)
+        self._columns = Columns.of(self._graph.domains, names)
 
     @classmethod
     def of_graph(cls, graph: Graph, names: Sequence[str] | None = None) -> "Circuit":
         """Return the circuit of nodes that are in order already."""
         circuit = cls.__new__(cls)
         circuit._graph = graph
-        circuit._names = _checked_names(names, graph.n_variables)
+        circuit._columns = Columns.of(graph.domains, names)
         return circuit
 
     # -- structure ---------------------------------------------------------------------------------------------------
@@ -79,7 +80,7 @@ class Circuit:
     @property
     def names(self) -> Names | None:
         """The names of the columns, or None."""
-        return self._names
+        return self._columns.names
 
     @property
     def n_variables(self) -> int:
@@ -135,33 +136,33 @@ class Circuit:
         return self._with_root(transform.simplify(self.root))
 
     def _with_root(self, root: Node) -> "Circuit":
-        return Circuit(root, self._names, self.n_variables)
+        return Circuit(root, self.names, self.n_variables)
 
     # -- probabilities -----------------------------------------------------------------------------------------------
 
     def log_likelihood(self, X: Any) -> FloatArray:
         """Return log P of each row's observed part: (rows,); −inf where it is impossible."""
-        return likelihood.log_likelihood(self.program, self._table(X), self._names)
+        return likelihood.log_likelihood(self.program, self._columns.table(X), self.names)
 
     def conditional_log_likelihood(self, X: Any, given: Any) -> FloatArray:
         """Return log P(X | given) of each row. `given` has a row for each row of X, or one for all of them.
 
         Where a row of X contradicts what is given the answer is −inf; evidence of probability zero is an error.
         """
-        rows = np.asarray(self._table(X), dtype=np.float64)
-        known = np.asarray(self._evidence(given, "given"), dtype=np.float64)
+        rows = np.asarray(self._columns.table(X), dtype=np.float64)
+        known = np.asarray(self._columns.evidence(given, "given"), dtype=np.float64)
         if len(known) not in (1, len(rows)):
             raise DataError(f"given: expected 1 row or {len(rows)}, one for each row of X, found {len(known)}")
         known = np.broadcast_to(known, rows.shape)
-        return likelihood.conditional_log_likelihood(self.program, rows, known, self._names)
+        return likelihood.conditional_log_likelihood(self.program, rows, known, self.names)
 
     def marginals(self, evidence: Any = None) -> FloatArray:
         """Return P(X_i = 1 | evidence row) for every variable: (rows, n); with categories P(X_i = v): (rows, n, k).
 
         Real variables and columns outside the circuit give NaN. Without evidence there is one row.
         """
-        rows = self._evidence({} if evidence is None else evidence)
-        answer = marginal.marginals(self.program, rows, self._names)
+        rows = self._columns.evidence(evidence)
+        answer = marginal.marginals(self.program, rows, self.names)
         return answer[:, :, 1] if answer.shape[2] == 2 else answer
 
     def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
@@ -170,20 +171,20 @@ class Circuit:
         The max-product pass is exact for selective circuits, and says so. With `exact=True` a branch-and-bound search
         makes it exact for others too, or refuses with the reason when the circuit is too large for that.
         """
-        rows = self._evidence({} if evidence is None else evidence)
+        rows = self._columns.evidence(evidence)
         selective = self.why_not_selective() is None
         if exact and not selective:
-            return mpe.branch_and_bound(self.program, rows, self._names)
-        return mpe.max_product(self.program, rows, selective, self._names)
+            return mpe.branch_and_bound(self.program, rows, self.names)
+        return mpe.max_product(self.program, rows, selective, self.names)
 
     def sample(self, n: int | None = None, *, given: Any = None, random_state: RandomState = None) -> FloatArray:
         """Return n random rows; with `given`, random completions of its rows (n of each if n is given)."""
         if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
             raise ParameterError(f"sample: expected a number of rows of at least 0, found {n!r}")
-        rows = self._evidence({} if given is None else given, "given")
+        rows = self._columns.evidence(given, "given")
         if n is not None:
             rows = np.repeat(rows, n, axis=0)
-        return sampling.sample(self.program, rows, generator(random_state), self._names)
+        return sampling.sample(self.program, rows, generator(random_state), self.names)
 
     def moments(self) -> Moments:
         """Return means and covariances of all variables."""
@@ -191,15 +192,9 @@ class Circuit:
 
     def count_distribution(self, variables: Iterable[Variable], given: Any = None) -> FloatArray:
         """Return P(number of ones among the variables = k | given) for k = 0..len(variables), for binary variables."""
-        chosen = [column_index(v, self.n_variables, self._names) for v in variables]
-        if not chosen or len(set(chosen)) != len(chosen):
-            raise QueryError("count_distribution: expected at least one variable, each of them once")
-        for v in chosen:
-            domain = self.domains[v]
-            if domain is None or domain.cardinality != 2:
-                fault = "is not in the circuit's scope" if domain is None else "is not binary: only ones of 0/1 count"
-                raise QueryError(f"count_distribution: variable {self._name(v)} {fault}")
-        row = self._row({} if given is None else given, "given")
+        chosen = [self._columns.index(v) for v in variables]
+        self._columns.binary(chosen, "count_distribution")
+        row = self._columns.row({} if given is None else given, "given")
         known = [v for v in chosen if not np.isnan(row[v])]
         free = [v for v in chosen if np.isnan(row[v])]
         circuit = self if np.isnan(row).all() else None
@@ -216,12 +211,12 @@ class Circuit:
 
     def marginalize(self, keep: Iterable[Variable]) -> "Circuit":
         """Return the circuit over the variables to keep; all others are summed out."""
-        kept = Scope.of({column_index(v, self.n_variables, self._names) for v in keep})
+        kept = Scope.of({self._columns.index(v) for v in keep})
         return self._with_root(marginal.marginalize(self._graph, kept))
 
     def condition(self, evidence: Any) -> "Circuit":
         """Return the circuit of P(the other variables | evidence) for one row or mapping of evidence."""
-        return self._with_root(conditional.condition(self._graph, self._row(evidence, "evidence"))[0])
+        return self._with_root(conditional.condition(self._graph, self._columns.row(evidence, "evidence"))[0])
 
     def fit_parameters(
         self,
@@ -253,59 +248,19 @@ class Circuit:
             >>> Circuit(Bernoulli(0, p=0.5)).fit_parameters([[1], [0], [np.nan], [1], [1]]).root
             Bernoulli(0, p=0.75)
         """
-        rows, valid = self._table(X), None if X_valid is None else self._table(X_valid, "X_valid")
+        rows, valid = self._columns.table(X), None if X_valid is None else self._columns.table(X_valid, "X_valid")
         options = EMOptions(n_iter, Smoothing.of(smoothing), tol, batch_size=batch_size)
-        fit = fit_parameters(self._graph, rows, options, sample_weight, valid, random_state, self._names)
+        fit = fit_parameters(self._graph, rows, options, sample_weight, valid, random_state, self.names)
         return self._with_root(fit.root)
-
-    # -- input -------------------------------------------------------------------------------------------------------
-
-    def _table(self, X: Any, what: str = "X") -> AnyArray:
-        return table(X, self.n_variables, self._names, what)
-
-    def _evidence(self, evidence: Any, what: str = "evidence") -> AnyArray:
-        if isinstance(evidence, Mapping):
-            return self._row(evidence, what)[None, :]
-        return self._table(evidence, what)
-
-    def _row(self, evidence: Any, what: str) -> FloatArray:
-        """Return one checked row of evidence; columns outside the scope are dropped."""
-        row = row_of(evidence, self.n_variables, self._names, what)
-        outside = [v for v in np.flatnonzero(~np.isnan(row)) if self.domains[v] is None]
-        if isinstance(evidence, Mapping) and outside:
-            raise DataError(f"{what}: variable {self._name(int(outside[0]))} is not in the circuit's scope")
-        row[outside] = np.nan
-        for v in np.flatnonzero(~np.isnan(row)):
-            domain = self.domains[v]
-            if domain is not None and domain.outside(row[v : v + 1])[0]:
-                raise DataError(
-                    f"{what}: expected {domain.describe()} for variable {self._name(int(v))}, found {row[v]:g}"
-                )
-        return row
-
-    def _name(self, variable: int) -> str:
-        return str(variable) if self._names is None else repr(self._names[variable])
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A flat list of records: pickling the nodes themselves would recurse as deep as the circuit.
-        return _restore, (list(self._graph.records()), self._names, self.n_variables)
+        return _restore, (list(self._graph.records()), self.names, self.n_variables)
 
     def __repr__(self) -> str:
         return f"Circuit({self.summary()})"
-
-
-def _checked_names(names: Sequence[str] | None, n_variables: int) -> Names | None:
-    if names is None:
-        return None
-    own = tuple(str(name) for name in names)
-    if len(own) != n_variables:
-        raise StructureError(f"circuit: {n_variables} columns need as many names, found {len(own)}")
-    if len(set(own)) != len(own):
-        double = next(name for name in own if own.count(name) > 1)
-        raise StructureError(f"circuit: the name {double!r} occurs twice")
-    return own
 
 
 def _restore(records: list[Any], names: Names | None, n_variables: int) -> Circuit:

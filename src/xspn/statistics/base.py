@@ -101,6 +101,11 @@ class Statistic(ABC):
         table = np.array([self.completions_of_key(n, key) for key in keys]).reshape(len(keys), self.size(n))
         return table[which] if t is None else table[which, t]
 
+    def representatives(self, n: int) -> FloatArray:
+        """Return one member of each class: (|T|, n)."""
+        size = self.size(n)
+        return self.construct(np.full((size, n), np.nan), np.arange(size))
+
     def distinct_keys(self, evidence: FloatArray) -> tuple[IntArray, IntArray]:
         """Return the different keys among the rows, and which of them each row has."""
         keys, which = np.unique(self.key(evidence), axis=0, return_inverse=True)
