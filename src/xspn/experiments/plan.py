@@ -110,10 +110,9 @@ def _units(
 ) -> list[Unit]:
     """Return the units of one data set; those of the first level come first, because others may follow from them."""
     if experiment == "pairwise":
-        columns = COLUMNS if quick else (*COLUMNS, *MORE_COLUMNS)
         return [
             Unit(experiment, name, method, (("columns", n),), seed, generated)
-            for n in columns
+            for n in (*COLUMNS, *MORE_COLUMNS)
             if n <= info(name).n_variables
             for method in METHODS
         ]

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from threadpoolctl import threadpool_limits
+
 from xspn.circuit.nodes import Product
 from xspn.estimators import XSPN
 from xspn.experiments.data import availability, dataset
@@ -70,5 +72,6 @@ def figure2(seed: int = 0) -> Drawing:
 
 
 def _learned(name: str, rows: object, names: tuple[str, ...] | None, seed: int, settings: dict[str, float]) -> Circuit:
-    model = XSPN.paper(name, random_state=seed, **settings).fit(rows)
+    with threadpool_limits(1):  # many small problems: threads would wait for each other most of the time
+        model = XSPN.paper(name, random_state=seed, **settings).fit(rows)
     return Circuit.of_graph(model.circuit_.graph, names)

@@ -12,36 +12,46 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Times = Mapping[str, Mapping[int, float]]
+End = tuple[float, float, str, str]  # x, y, method, colour
 LINE_POINTS = 11.0  # the least distance of two names
 
 
-def runtime_lines(times: Mapping[str, Times], title: str, x_label: str) -> "Figure":
-    """Draw times against sizes, both on their natural scales: sizes linear, times logarithmic.
+def runtime_lines(panels: Mapping[str, Mapping[str, Times]], x_label: str) -> "Figure":
+    """Draw times against sizes, side by side for several things that were timed; times are on a logarithmic scale.
 
     Args:
-        times: For each method, for each data set, the seconds at every size.
-        title: The title.
+        panels: For each title, for each method, for each data set, the seconds at every size.
         x_label: What the sizes are.
     """
     with look():
-        figure = new_figure(7.2, 3.6)
-        axes = figure.add_subplot()
-        sizes = sorted({size for sets in times.values() for line in sets.values() for size in line})
-        axes.set_yscale("log")
-        ends: list[tuple[float, float, str, str]] = []
-        for colour, (method, sets) in zip(SERIES, times.items(), strict=False):
-            known, medians = _lines(axes, sets, sizes, colour)
-            if known:
-                ends.append((known[-1], medians[-1], method, colour))
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.set_xticks(sizes)
-        axes.set_xlim(min(sizes, default=0) - 0.4, max(sizes, default=1) * 1.14)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel("seconds to learn")
-        axes.set_title(title)
-        figure.draw_without_rendering()
-        _name(axes, ends)
+        figure = new_figure(7.2, 3.3)
+        drawn = []
+        for place, (title, times) in enumerate(panels.items()):
+            axes = figure.add_subplot(1, len(panels), place + 1)
+            drawn.append((axes, _panel(axes, times)))
+            axes.set_title(title)
+            axes.set_xlabel(x_label)
+            if place == 0:
+                axes.set_ylabel("seconds")
+        figure.draw_without_rendering()  # names are placed in points, which needs the final scales
+        for axes, ends in drawn:
+            _name(axes, ends)
     return figure
+
+
+def _panel(axes: "Axes", times: Mapping[str, Times]) -> list[End]:
+    """Draw one panel; return where the lines end."""
+    sizes = sorted({size for sets in times.values() for line in sets.values() for size in line})
+    axes.set_yscale("log")
+    ends: list[End] = []
+    for colour, (method, sets) in zip(SERIES, times.items(), strict=False):
+        known, medians = _lines(axes, sets, sizes, colour)
+        if known:
+            ends.append((known[-1], medians[-1], method, colour))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.set_xticks(sizes)
+    axes.set_xlim(min(sizes, default=0) - 0.4, max(sizes, default=1) * 1.3)
+    return ends
 
 
 def _lines(axes: "Axes", sets: Times, sizes: list[int], colour: str) -> tuple[list[int], list[float]]:
@@ -56,7 +66,7 @@ def _lines(axes: "Axes", sets: Times, sizes: list[int], colour: str) -> tuple[li
     return known, medians
 
 
-def _name(axes: "Axes", ends: list[tuple[float, float, str, str]]) -> None:
+def _name(axes: "Axes", ends: list[End]) -> None:
     """Write each method at the end of its line, far enough from the one below to be read."""
     points = axes.figure.dpi / 72
     highest = -np.inf
