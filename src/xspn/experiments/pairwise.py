@@ -40,8 +40,8 @@ def run_pairwise(unit: Unit, _store: Store) -> Result:
     columns = int(unit.setting("columns") or 0)
     data = dataset(unit.dataset, unit.generated)
     seconds, model = _least_time(lambda: learner(unit.model, unit.seed).fit(data.train[:, :columns]))
-    summary = Summary.of(data.train[:, :columns].astype(np.float32), np.ones(len(data.train)))
-    test_seconds, _ = _least_time(lambda: tests[unit.model](summary))
+    bits, weights = data.train[:, :columns].astype(np.float32), np.ones(len(data.train))
+    test_seconds, _ = _least_time(lambda: tests[unit.model](Summary.of(bits, weights)))
     rows = model.score_samples(data.test[:, :columns])
     decisions = [entry for entry in model.trace_ if entry.test is not None]
     accepted = sum(not entry.test.rejects(model.significance) for entry in decisions if entry.test is not None)

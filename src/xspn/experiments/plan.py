@@ -7,7 +7,7 @@ from xspn.datasets.catalogue import info, names
 from xspn.datasets.classification import CLASSIFICATION_NAMES
 from xspn.datasets.synthetic import CONSTRAINTS
 from xspn.experiments.classifiers import classifiers
-from xspn.experiments.data import Availability, availability
+from xspn.experiments.data import availability
 from xspn.experiments.grid import grid
 from xspn.experiments.models import ModelSpec, models
 from xspn.experiments.pairwise import COLUMNS, METHODS, MORE_COLUMNS
@@ -25,7 +25,7 @@ QUICK_SETS: dict[Experiment, tuple[str, ...]] = {
     "classification": ("parity", "conference", "exam", "senate"),
     "pairwise": ("nltcs", "plants", "jester"),
 }
-SMALL = 20_000_000  # rows × variables²: above that, MADE and MEVM are left out of a quick run
+SMALL = 8e8  # cost × rows × variables²: above that, models without a grid are left out of a quick run
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _units(
         ]
     found = []
     for spec in specs:
-        if quick and spec.stops_early and info(name).n_train * info(name).n_variables ** 2 > SMALL:
+        if quick and not spec.grid and _effort(spec, name) > SMALL:
             continue
         fixed = {**dict(spec.fixed), **(dict(spec.quick) if quick else {})}
         for settings in grid(spec.grid, name, quick):
@@ -126,12 +126,11 @@ def _units(
     return sorted(found, key=lambda unit: float(unit.setting("significance") or 0.0))
 
 
+def _effort(spec: ModelSpec, name: str) -> float:
+    entry = info(name)
+    return spec.cost * entry.n_train * entry.n_variables * max(entry.n_variables, 50)
+
+
 def known_models() -> tuple[str, ...]:
     """Return the names of all models and classifiers."""
     return tuple(dict.fromkeys([*models, *classifiers]))
-
-
-def available(targets: Iterable[str], wanted: tuple[str, ...]) -> Availability:
-    """Return which of the data sets are at hand, for the report."""
-    own_names = tuple(info(name).name for name in wanted) or names()
-    return availability(own_names) if list(targets) else Availability((), (), ())

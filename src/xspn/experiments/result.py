@@ -57,7 +57,7 @@ class Result:
             "test_score": _number(self.test_score),
             "n_test": len(self.test_rows),
             "parameters": self.parameters,
-            "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
+            "seconds": {name: float(f"{value:.4g}") for name, value in self.seconds.items()},
             "versions": self.versions,
             "facts": self.facts,
         }

@@ -73,7 +73,7 @@ def grouped_bars(
         lowest: Where the vertical axis begins.
     """
     with look():
-        figure = new_figure(7.2, 3.2)
+        figure = new_figure(7.2, 3.4)
         axes = figure.add_subplot()
         step = 0.84 / max(len(series), 1)
         for place, (name, values) in enumerate(series.items()):
@@ -93,5 +93,5 @@ def grouped_bars(
         axes.tick_params(axis="x", length=0)
         axes.set_ylabel(label)
         axes.set_title(title)
-        figure.legend(loc="outside lower center", ncols=len(series) + 1)
+        figure.legend(loc="outside lower center", ncols=min(len(series) + 1, 4))
     return figure

@@ -50,6 +50,7 @@ def _panel(axes: "Axes", times: Mapping[str, Times]) -> list[End]:
             ends.append((known[-1], medians[-1], method, colour))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set_xticks(sizes)
+    axes.margins(y=0.09)
     axes.set_xlim(min(sizes, default=0) - 0.4, max(sizes, default=1) * 1.3)
     return ends
 
@@ -69,9 +70,12 @@ def _lines(axes: "Axes", sets: Times, sizes: list[int], colour: str) -> tuple[li
 def _name(axes: "Axes", ends: list[End]) -> None:
     """Write each method at the end of its line, far enough from the one below to be read."""
     points = axes.figure.dpi / 72
-    highest = -np.inf
-    for x, y, method, colour in sorted(ends, key=lambda end: end[1]):
-        own = axes.transData.transform((x, y))[1] / points
-        highest = max(own, highest + LINE_POINTS)
+    ordered = sorted(ends, key=lambda end: end[1])
+    own = np.array([axes.transData.transform((x, y))[1] / points for x, y, _, _ in ordered])
+    places = own.copy()
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + LINE_POINTS)
+    places -= (places - own).mean() if len(places) else 0.0  # down again by as much as they were pushed up
+    for (x, y, method, colour), shift in zip(ordered, places - own, strict=True):
         where: dict[str, Any] = {"textcoords": "offset points", "va": "center", "color": colour, "fontweight": "bold"}
-        axes.annotate(method, (x, y), (9, highest - own), **where)
+        axes.annotate(method, (x, y), (9, float(shift)), **where)

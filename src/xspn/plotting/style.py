@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours: told apart by everybody, and in print.
 BLUE, ORANGE, GREEN, PURPLE, SKY, GREY = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#8A8A8A"
 INK, FAINT, PAPER, PANEL = "#222222", "#C8C8C8", "#FFFFFF", "#F4F6F8"
-SERIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, GREY)
+YELLOW = "#E6A700"
+SERIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, GREY, YELLOW)
 
 SETTINGS: Any = {
     "font.family": "DejaVu Sans",
