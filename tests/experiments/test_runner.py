@@ -1,5 +1,6 @@
 """The runner: goes on where it stopped, repeats nothing, survives kill -9, works in several processes."""
 
+import io
 import os
 import signal
 import subprocess
@@ -8,11 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from xspn import datasets
 from xspn._core.errors import ParameterError
 from xspn.experiments import data, runner
 from xspn.experiments.plan import plan
+from xspn.experiments.progress import progress
 from xspn.experiments.runner import run_unit, run_units
 from xspn.experiments.store import Store
 from xspn.experiments.unit import Unit
@@ -159,3 +162,18 @@ def test_two_processes_do_the_same_as_one(tmp_path):
     run_units(todo, alone)
     assert run_units(todo, together, jobs=2).failures == ()
     assert [r.test_score for r in alone] == [r.test_score for r in together]
+
+
+def test_progress_on_a_terminal_and_elsewhere(made, capsys):
+    stream = io.StringIO()
+    with progress(2, Console(file=stream, force_terminal=True, width=120)) as report:
+        report(made("exam", "SPN", -6.0), "exam SPN", 0.5)
+        report(None, "exam SPN-CLT: failed", 1.0)
+    assert "2/2" in stream.getvalue()
+    with progress(2) as report:
+        report(made("exam", "SPN", -6.0), "exam SPN", 0.5)
+        report(None, "exam SPN-CLT: failed", 1.0)
+    first, last = capsys.readouterr().err.splitlines()
+    assert first.startswith("[1/2] exam SPN; about")
+    assert first.endswith(" left")
+    assert last == "[2/2] exam SPN-CLT: failed"
