@@ -6,7 +6,7 @@ import pytest
 from xspn import Bernoulli, Exchangeable, Product, Sum
 from xspn.learning.assembly import Record, assemble
 from xspn.learning.policy import Operation
-from xspn.learning.task import Task
+from xspn.learning.task import Rows, Task
 from xspn.model import Circuit
 
 DEPTH = 10_000
@@ -14,7 +14,7 @@ DEPTH = 10_000
 
 def record(variables, *, node=None, weights=None, cut=None, children=(), extra=()):
     operation = Operation.CLUSTER if weights is not None else Operation.INDEPENDENT
-    task = Task(np.arange(1), np.array(variables), seed=0)
+    task = Task(Rows(np.arange(1), np.ones(1)), np.array(variables), seed=0)
     made = Record(task, Operation.FEW_ROWS if node is not None else operation, "", 1.0, None)
     made.node, made.weights, made.cut = node, weights, cut
     made.children, made.extra = list(children), list(extra)

@@ -156,7 +156,7 @@ def test_data_is_sliced_and_not_copied_down_the_tree(rng, monkeypatch):
     for used, record in seen:
         assert used is data
         assert used.bits.dtype == np.uint8
-        assert record.task.rows.dtype.kind == record.task.variables.dtype.kind == "i"
+        assert record.task.rows.index.dtype.kind == record.task.variables.dtype.kind == "i"
 
 
 def test_progress_is_told_until_everything_is_settled(rng):

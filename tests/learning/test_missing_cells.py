@@ -126,6 +126,24 @@ def test_any_table_with_holes_gives_a_distribution(seed, share, fallback):
     assert np.isfinite(model.score_samples(X)).all()
 
 
+@pytest.mark.parametrize("clustering", ["auto", "bernoulli", "variable"])
+@pytest.mark.parametrize("what", ["half of the cells", "most of a column", "half of the rows"])
+def test_marginals_are_what_was_seen(clustering, what):
+    """Rows that do not tell their cluster must not be counted where most rows are."""
+    rng = np.random.default_rng(6)
+    kind = rng.random((4000, 1)) < 0.3
+    p = np.where(kind, [0.99, 0.8, 0.3, 0.7, 0.6, 0.9], [0.01, 0.2, 0.6, 0.3, 0.5, 0.2])
+    X = (rng.random((4000, 6)) < p).astype(float)
+    if what == "half of the cells":
+        X = holes(X, 0.5, rng)
+    elif what == "most of a column":
+        X[rng.random(4000) < 0.6, 0] = np.nan
+    else:
+        X[rng.random(4000) < 0.5] = np.nan
+    circuit = XSPN(min_instances=200, clustering=clustering, random_state=0).fit(X).circuit_
+    np.testing.assert_allclose(circuit.marginals()[0], np.nanmean(X, axis=0), atol=0.025)
+
+
 def test_a_column_and_rows_without_any_value():
     X = np.array([[0, np.nan, 1], [1, np.nan, 0], [np.nan, np.nan, np.nan]] * 10)
     model = XSPN(random_state=0).fit(X)

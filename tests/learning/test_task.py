@@ -3,11 +3,15 @@
 import numpy as np
 
 from xspn.learning.policy import Dependence
-from xspn.learning.task import Task
+from xspn.learning.task import Rows, Task
 
 
 def root():
-    return Task(np.arange(10), np.arange(4), seed=7)
+    return Task(some_rows(10), np.arange(4), seed=7)
+
+
+def some_rows(n):
+    return Rows(np.arange(n), np.ones(n))
 
 
 def test_each_place_in_the_tree_has_a_seed_of_its_own():
@@ -21,13 +25,13 @@ def test_each_place_in_the_tree_has_a_seed_of_its_own():
 
 
 def test_a_cluster_has_the_rows_it_was_cut_from_as_context():
-    cluster = root().child(0, rows=np.arange(5))
-    np.testing.assert_array_equal(cluster.context, np.arange(10))
+    cluster = root().child(0, rows=some_rows(5))
+    np.testing.assert_array_equal(cluster.context.index, np.arange(10))
     factor = cluster.child(1, variables=np.array([2]), known=Dependence.CONNECTED)
-    np.testing.assert_array_equal(factor.context, np.arange(10))
-    np.testing.assert_array_equal(factor.rows, np.arange(5))
-    inner = factor.child(0, rows=np.arange(2))
-    np.testing.assert_array_equal(inner.context, np.arange(5))
+    np.testing.assert_array_equal(factor.context.index, np.arange(10))
+    np.testing.assert_array_equal(factor.rows.index, np.arange(5))
+    inner = factor.child(0, rows=some_rows(2))
+    np.testing.assert_array_equal(inner.context.index, np.arange(5))
     assert inner.depth == 3
 
 
@@ -37,3 +41,9 @@ def test_above_any_sum_there_is_no_context():
     assert factor.context is None
     assert factor.known is Dependence.CONNECTED
     assert factor.child(0).known is Dependence.UNKNOWN
+
+
+def test_a_row_belongs_to_a_cluster_in_its_share():
+    part = Rows(np.arange(4), np.array([1.0, 2.0, 4.0, 8.0])).part(np.array([1.0, 0.5, 0.0, 0.001]))
+    assert part.index.tolist() == [0, 1]  # shares that do not matter are left out
+    assert part.weights.tolist() == [1.0, 1.0]

@@ -21,7 +21,9 @@ class BinaryData:
 
     @classmethod
     def of(cls, bits: Bits, weights: FloatArray | None = None, merge_equal_rows: bool = True) -> "BinaryData":
-        """Return the data, equal rows merged into one with the sum of their weights; rows of weight 0 are dropped.
+        """Return the data, equal rows merged into one with the sum of their weights.
+
+        Rows of weight 0, and rows of which nothing was seen, say nothing and are dropped.
 
         Examples:
             >>> data = BinaryData.of(np.array([[0, 1], [1, 1], [0, 1]], dtype=np.uint8))
@@ -29,7 +31,7 @@ class BinaryData:
             ([[0, 1], [1, 1]], [2.0, 1.0])
         """
         own = np.ones(len(bits)) if weights is None else weights
-        keep = own > 0
+        keep = (own > 0) & ~(bits == MISSING).all(axis=1)
         if not keep.all():
             bits, own = bits[keep], own[keep]
         if not merge_equal_rows or len(bits) == 0:

@@ -7,7 +7,6 @@ from time import perf_counter
 
 import numpy as np
 
-from xspn._core.arrays import IntArray
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.clustering import Split, clusterings
 from xspn.learning.config import LearnConfig
@@ -15,7 +14,7 @@ from xspn.learning.data import BinaryData
 from xspn.learning.fallback import LeafData, exchangeable_leaf, factorized_leaf, fallbacks
 from xspn.learning.policy import Decision, Operation, decide
 from xspn.learning.summary import Summary
-from xspn.learning.task import Task
+from xspn.learning.task import Rows, Task
 from xspn.leaves.bernoulli import Bernoulli
 
 Progress = Callable[[int, int], None]  # (rows × variables settled, of how many)
@@ -40,7 +39,7 @@ class _Learner:
 
     def learn(self, seed: int, n_jobs: int) -> Learned:
         n_rows, n_variables = self.data.bits.shape
-        root = Task(np.arange(n_rows), np.arange(n_variables), seed)
+        root = Task(Rows(np.arange(n_rows), self.data.weights), np.arange(n_variables), seed)
         records: list[Record] = []
         generation: list[tuple[Task, int | None]] = [(root, None)]
         settled = 0
@@ -62,8 +61,7 @@ class _Learner:
     def _carry_out(self, task: Task) -> Record:
         """Decide what to do with a task, and do it."""
         start = perf_counter()
-        cells = self.data.slice(task.rows, task.variables)
-        summary = Summary.of(cells, self.data.weights[task.rows])
+        summary = Summary.of(self.data.slice(task.rows.index, task.variables), task.rows.weights)
         decision = decide(summary, self.config, is_root=task.depth == 0, known=task.known)
         record = self._act(task, summary, decision)
         record.seconds = perf_counter() - start
@@ -93,8 +91,8 @@ class _Learner:
         """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
         if task.context is None or self.config.shrinkage == 0:
             return LeafData.alone(summary)
-        context = self.data.slice(task.context, task.variables)
-        return LeafData.in_context(summary, context, self.data.weights[task.context], self.config.shrinkage)
+        context = self.data.slice(task.context.index, task.variables)
+        return LeafData.in_context(summary, context, task.context.weights, self.config.shrinkage)
 
     def _fall_back(self, record: Record, summary: Summary) -> None:
         make = fallbacks[self.config.fallback_name]
@@ -115,8 +113,8 @@ class _Learner:
     def _mix(self, record: Record, split: Split) -> None:
         """Make a sum whose weights are the clusters' shares."""
         task = record.task
-        parts = [task.rows[split.labels == label] for label in np.unique(split.labels)]
-        weights = np.array([self.data.weights[part].sum() for part in parts])
+        parts = _clusters(task.rows, split)
+        weights = np.array([part.weights.sum() for part in parts])
         record.weights = (weights / weights.sum()).tolist()
         record.below = [task.child(k, rows=part) for k, part in enumerate(parts)]
         record.extra = [[] for _ in parts]
@@ -127,12 +125,20 @@ class _Learner:
         task, alpha = record.task, self.config.smoothing
         variable = int(task.variables[position])
         rest = np.delete(task.variables, position)
-        parts: list[IntArray] = [task.rows[split.labels == value] for value in (0, 1)]
-        masses = np.array([self.data.weights[part].sum() + alpha for part in parts])
+        parts = _clusters(task.rows, split)
+        masses = np.array([part.weights.sum() + alpha for part in parts])
         record.weights = (masses / masses.sum()).tolist()
         record.below = [task.child(value, rows=part, variables=rest) for value, part in enumerate(parts)]
         record.extra = [[Bernoulli(variable, p=float(value))] for value in (0, 1)]
         record.detail, record.cut = f"split on variable {variable}", variable
+
+
+def _clusters(rows: Rows, split: Split) -> list[Rows]:
+    """Return the rows of each cluster: by label, or in shares where cells are missing."""
+    if split.shares is not None:
+        return [rows.part(1 - split.shares), rows.part(split.shares)]
+    members = [split.labels == label for label in np.unique(split.labels)]
+    return [Rows(rows.index[own], rows.weights[own]) for own in members]
 
 
 @contextmanager

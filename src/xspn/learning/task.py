@@ -2,9 +2,24 @@
 
 from dataclasses import dataclass
 
-from xspn._core.arrays import IntArray
+from xspn._core.arrays import FloatArray, IntArray
 from xspn._core.random import child_seed
 from xspn.learning.policy import Dependence
+
+SMALLEST_SHARE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows by index, each with a weight: less than its own where it belongs here only in part."""
+
+    index: IntArray
+    weights: FloatArray
+
+    def part(self, shares: FloatArray) -> "Rows":
+        """Return the rows that belong to a cluster, each in its share; shares that do not matter are left out."""
+        keep = shares > SMALLEST_SHARE
+        return Rows(self.index[keep], (self.weights * shares)[keep])
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,18 +35,18 @@ class Task:
         context: The rows of the sum above, from which these are a cluster; None above any sum.
     """
 
-    rows: IntArray
+    rows: Rows
     variables: IntArray
     seed: int
     depth: int = 0
     known: Dependence = Dependence.UNKNOWN
-    context: IntArray | None = None
+    context: Rows | None = None
 
     def child(
         self,
         index: int,
         *,
-        rows: IntArray | None = None,
+        rows: Rows | None = None,
         variables: IntArray | None = None,
         known: Dependence = Dependence.UNKNOWN,
     ) -> "Task":

@@ -23,11 +23,14 @@ class Split:
 
     Attributes:
         labels: The cluster of each row.
+        shares: P(second cluster | what was seen) of each row where cells are missing: a row that does not tell belongs
+            to both clusters in part. None if no cell is missing: then a row belongs where its label says.
         variable: The position of the variable whose value is the cluster, if the split is on one variable.
         score: The gain in penalised log-likelihood over not splitting, variables taken as independent in each cluster.
     """
 
     labels: IntArray
+    shares: FloatArray | None = None
     variable: int | None = None
     score: float = np.nan
 

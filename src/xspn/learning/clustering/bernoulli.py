@@ -32,7 +32,7 @@ def bernoulli_split(summary: Summary, seed: int) -> Split | None:
     labels = (best > 0.5).astype(np.int64) if best is not None else np.zeros(len(cells), np.int64)
     if not 0 < labels.sum() < len(labels):
         return None
-    return Split(labels, score=gain_of_labels(summary, labels))
+    return Split(labels, None if summary.complete else best, score=gain_of_labels(summary, labels))
 
 
 @dataclass(frozen=True, eq=False)

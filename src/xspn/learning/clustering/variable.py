@@ -1,9 +1,9 @@
 """Two clusters by the value of one variable, as cutset networks split: the resulting sum is deterministic."""
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import expit, xlogy
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, bic_penalty, clusterings, factorised_log_likelihood
 from xspn.learning.summary import Summary
 
@@ -28,7 +28,9 @@ def variable_split(summary: Summary, seed: int) -> Split | None:
         return None
     # Each cluster has its own n − 1 bits, plus the weight of the sum; unsplit there are n bits.
     score = float(gain[best]) - bic_penalty(summary.total, 2 * (summary.n - 1) + 1 - summary.n)
-    return Split(_labels(summary, best), variable=best, score=score)
+    shares = _shares(summary, best)
+    labels = (shares > 0.5).astype(np.int64)
+    return Split(labels, None if summary.complete else shares, variable=best, score=score)
 
 
 def _unsplit(summary: Summary) -> FloatArray:
@@ -38,10 +40,10 @@ def _unsplit(summary: Summary) -> FloatArray:
     return factorised_log_likelihood(summary.ones_where_seen.T, summary.seen_pairs)
 
 
-def _labels(summary: Summary, best: int) -> IntArray:
-    """Return the value of the variable; rows that do not have it go where their other values are likelier."""
+def _shares(summary: Summary, best: int) -> FloatArray:
+    """Return the value of the variable; P(one | the row's other values) where it is missing."""
     cells, _ = summary.rows()
-    value = cells[:, best]
+    value = cells[:, best].astype(np.float64)
     unknown = np.isnan(value)
     if unknown.any():
         n11, n10, n01, n00 = (cell[best] for cell in summary.pair_table())
@@ -51,10 +53,9 @@ def _labels(summary: Summary, best: int) -> IntArray:
         logs[:, :, best] = 0.0
         own = cells[unknown]
         scores = (own == 1).astype(np.float64) @ logs[1].T + (own == 0).astype(np.float64) @ logs[0].T
-        scores += np.log((rows[:, best] + 1) / (rows[:, best].sum() + 2))
-        value = value.copy()
-        value[unknown] = np.argmax(scores, axis=1)
-    return value.astype(np.int64)
+        scores += np.log(np.array([summary.seen[best] - summary.ones[best], summary.ones[best]]) + 1)
+        value[unknown] = expit(scores[:, 1] - scores[:, 0])
+    return value
 
 
 clusterings.add("variable", variable_split)
