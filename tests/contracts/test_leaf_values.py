@@ -134,3 +134,16 @@ def test_no_variable_is_silently_ignored(family):
     else:
         assert found.variables == more
         assert len(found.moments()[0]) == len(more)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("family", list(leaves))
+def test_statistics_can_be_restated(family, seed):
+    """What one leaf has counted of whole rows, another of the same structure can take over."""
+    rng = np.random.default_rng(seed)
+    old = leaves[family].example(rng)
+    x = old.sample(np.full((30, len(old.variables)), np.nan), rng)
+    weights = rng.random(30)
+    new = old.from_statistics(old.statistics(x[:15], weights[:15]), smoothing=0.5)
+    restated = new.restate(old.statistics(x, weights), old)
+    np.testing.assert_allclose(restated, new.statistics(x, weights), rtol=1e-9, atol=1e-9)

@@ -8,9 +8,17 @@ from support.learning import random_table, summary, two_clusters
 from xspn._core.errors import ParameterError
 from xspn.learning.clustering import clusterings, gmm_split, variable_split
 from xspn.learning.clustering.base import gain_of_labels
+from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
 
 ALL = sorted(clusterings)
 WEIGHTED = ["auto", "bernoulli", "kmeans", "variable"]
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    """As the learner calls them."""
+    with without_convergence_warnings():
+        yield
 
 
 def agreement(labels, kind):

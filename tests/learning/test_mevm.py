@@ -142,7 +142,9 @@ def test_no_pass_lowers_the_log_likelihood_while_the_blocks_stay(seed, n_compone
 def test_validation_rows_choose_the_start():
     rng = np.random.default_rng(0)
     bits, valid = ((rng.random((60, 10)) < 0.5).astype(np.uint8) for _ in range(2))
-    with_valid = fit_mevm(BinaryData.of(bits), MEVMOptions(n_components=5), np.random.default_rng(1), valid)
+    with_valid = fit_mevm(
+        BinaryData.of(bits), MEVMOptions(n_components=5), np.random.default_rng(1), BinaryData.of(valid)
+    )
     without = fit_mevm(BinaryData.of(bits), MEVMOptions(n_components=5), np.random.default_rng(1))
     assert with_valid.score == pytest.approx(Circuit(with_valid.root).log_likelihood(valid).mean())
     assert with_valid.score >= Circuit(without.root).log_likelihood(valid).mean()

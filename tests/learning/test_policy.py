@@ -45,7 +45,7 @@ def test_constant_variables_are_split_off_before_rows_are_counted(how, expected)
 
 
 def test_constants_alone_are_a_fallback_leaf():
-    assert decide(summary([[0, 1, 1]] * 500), LearnConfig()).operation is Operation.FEW_ROWS
+    assert decide(summary([[0, 1, 1]] * 500), LearnConfig()).operation is Operation.CONSTANT
 
 
 @pytest.mark.parametrize(("rows", "few"), [(19, True), (20, False)])

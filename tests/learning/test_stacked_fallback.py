@@ -5,7 +5,7 @@ import pytest
 
 from support.learning import exchangeable_table, random_table, summary
 from xspn import Bernoulli, ChowLiu, Exchangeable, Sum
-from xspn.learning.fallback import Candidate, LeafData, LeafOptions, fallbacks
+from xspn.learning.fallback import Candidate, LeafData, LeafOptions, conventional_fallback, fallbacks
 from xspn.learning.fallback.auto import PRIOR_ROWS, SMALLEST_SHARE, stack
 from xspn.model import Circuit
 
@@ -95,4 +95,4 @@ def kinds(found):
 def test_a_conventional_network_gets_no_exchangeable_leaves(rng):
     data = LeafData.alone(summary(exchangeable_table(rng, 200, 6)))
     assert Exchangeable in kinds(fallbacks["auto"](data, np.arange(6), LeafOptions()))
-    assert kinds(fallbacks["auto_conventional"](data, np.arange(6), LeafOptions())) <= {Bernoulli, ChowLiu}
+    assert kinds(conventional_fallback(data, np.arange(6), LeafOptions())) <= {Bernoulli, ChowLiu}

@@ -34,7 +34,7 @@ class Registry(Generic[T]):
         self._items[name] = item
 
     def __getitem__(self, name: str) -> T:
-        if name not in self._items:
+        if not isinstance(name, str) or name not in self._items:
             near = difflib.get_close_matches(str(name), self._items, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."
             raise RegistryError(f"unknown {self._kind} {name!r}{hint} Known: {', '.join(sorted(self._items))}")

@@ -52,11 +52,6 @@ def merge(root: Node) -> Node:
         >>> merge(Sum([0.5, 0.5], [Sum([0.5, 0.5], [a, b]), c])).weights.tolist()
         [0.25, 0.25, 0.5]
     """
-    return merge_tracked(root)[0]
-
-
-def merge_tracked(root: Node) -> tuple[Node, dict[int, Node]]:
-    """Merge as `merge` does; return also what each old node (by its `id`) became, or became part of."""
     graph = Graph(root)
     swallowed_by: dict[int, int] = {}  # the place of a nested node → that of its only parent, of the same kind
     for place, node in enumerate(graph.nodes):
@@ -67,11 +62,7 @@ def merge_tracked(root: Node) -> tuple[Node, dict[int, Node]]:
     for place, node in enumerate(graph.nodes):
         if place not in swallowed_by:
             built[place] = _merged(graph, node, swallowed_by, built)
-    became: dict[int, Node] = {}
-    for place in range(len(graph) - 1, -1, -1):  # parents before children
-        into = swallowed_by.get(place)
-        became[id(graph.nodes[place])] = built[place] if into is None else became[id(graph.nodes[into])]
-    return built[len(graph) - 1], became
+    return built[len(graph) - 1]
 
 
 def _merged(graph: Graph, top: Node, swallowed_by: Mapping[int, int], built: Mapping[int, Node]) -> Node:
@@ -90,7 +81,8 @@ def _merged(graph: Graph, top: Node, swallowed_by: Mapping[int, int], built: Map
         waiting.extend((weight * float(w), child) for w, child in zip(own[::-1], node.children[::-1], strict=True))
     if len(children) == len(top.children) and not _changed(top, children):
         return top
-    return Sum(np.array(weights), children) if isinstance(top, Sum) else Product(children)
+    # Weights that are off 1 by rounding would be off by more when multiplied.
+    return Sum(np.array(weights) / np.sum(weights), children) if isinstance(top, Sum) else Product(children)
 
 
 def share(root: Node) -> Node:

@@ -41,7 +41,6 @@ class _Compiler:
             n_slots=self.n_slots,
             root=int(self.slot_of_node[-1]),
             domains=self.graph.domains,
-            slot_of_node=self.slot_of_node,
         )
 
     # -- leaves ------------------------------------------------------------------------------------------------------

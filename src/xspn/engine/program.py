@@ -59,7 +59,6 @@ class Program:
     n_slots: int
     root: int
     domains: tuple[Domain | None, ...]
-    slot_of_node: IntArray  # −1 for a Bernoulli leaf that is folded into its products
 
     def row_blocks(
         self, X: AnyArray, names: Names | None = None, what: str = "X", cells: int = 1 << 18

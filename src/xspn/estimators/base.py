@@ -105,7 +105,10 @@ class DensityEstimator(DensityMixin, BinaryInput):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows."""
-        return float(self.score_samples(X).mean())
+        scores = self.score_samples(X)
+        if not len(scores):
+            raise DataError("X: found 0 sample(s) while a minimum of 1 is required: the mean of nothing is undefined")
+        return float(scores.mean())
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
         """Return random rows."""

@@ -4,13 +4,16 @@ import os
 import tempfile
 from pathlib import Path
 
-from xspn._core.errors import FormatError
+from xspn._core.errors import DataTypeError, FormatError
 from xspn.io.json_format import from_json, to_json
 from xspn.model import Circuit
 
 
 def save(circuit: Circuit, path: str | os.PathLike[str]) -> None:
     """Write a circuit as JSON. The file appears whole or not at all: a crash never leaves half a model."""
+    if not isinstance(circuit, Circuit):
+        hint = "; pass its circuit_" if hasattr(circuit, "circuit_") else ""
+        raise DataTypeError(f"save: expected a Circuit, found {type(circuit).__name__}{hint}")
     write_text(Path(path), to_json(circuit) + "\n")
 
 

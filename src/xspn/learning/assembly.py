@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node, Product, Sum
 from xspn.learning.exchangeability.base import TestResult
@@ -98,7 +100,7 @@ class _Assembler:
         if record.node is not None:
             return record.node
         weights, children = zip(*self._contents(index), strict=True)
-        return Product(children) if record.weights is None else Sum(weights, children)
+        return Product(children) if record.weights is None else Sum(np.array(weights) / np.sum(weights), children)
 
     def _branches_of_cut(self, index: int) -> list[Node]:
         """Return a product for each value of the variable: its indicator, and what was learned for its rows."""

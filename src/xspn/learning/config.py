@@ -9,8 +9,8 @@ from xspn._core.checks import smoothing_mass
 from xspn._core.options import number_between, one_of, whole_number
 from xspn.learning.clustering import clusterings
 from xspn.learning.exchangeability.base import check_test_options
-from xspn.learning.fallback import LeafOptions, fallbacks
-from xspn.learning.fallback.base import CountSpread
+from xspn.learning.fallback import LeafOptions, conventional_fallback, fallbacks
+from xspn.learning.fallback.base import CountSpread, Fallback
 
 Components = Literal["all", "two"]
 Constants = Literal["together", "apart"]
@@ -89,6 +89,7 @@ class LearnConfig:
         return LeafOptions(self.smoothing, self.fallback_count_spread)
 
     @property
-    def fallback_name(self) -> str:
-        """The fallback by its registered name; "auto" leaves exchangeable leaves out of a conventional SPN."""
-        return "auto_conventional" if self.fallback == "auto" and self.exchangeability is None else self.fallback
+    def make_fallback(self) -> Fallback:
+        """The fallback; "auto" leaves exchangeable leaves out of a conventional SPN."""
+        conventional = self.fallback == "auto" and self.exchangeability is None
+        return conventional_fallback if conventional else fallbacks[self.fallback]

@@ -2,21 +2,23 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from time import perf_counter
 
 import numpy as np
 
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.clustering import Split, clusterings
+from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
-from xspn.learning.fallback import LeafData, exchangeable_leaf, factorized_leaf, fallbacks
+from xspn.learning.fallback import LeafData, exchangeable_leaf, factorized_leaf
 from xspn.learning.policy import Decision, Operation, decide
 from xspn.learning.summary import Summary
 from xspn.learning.task import Rows, Task
 from xspn.leaves.bernoulli import Bernoulli
 
+NEED_QUIET = ("gmm", "kmeans")
 Progress = Callable[[int, int], None]  # (rows × variables settled, of how many)
 
 
@@ -43,7 +45,8 @@ class _Learner:
         records: list[Record] = []
         generation: list[tuple[Task, int | None]] = [(root, None)]
         settled = 0
-        with _workers(n_jobs) as run_all:
+        quiet = without_convergence_warnings() if self.config.clustering in NEED_QUIET else nullcontext()
+        with quiet, _workers(n_jobs) as run_all:
             while generation:
                 done = run_all(self._carry_out, [task for task, _ in generation])
                 upcoming: list[tuple[Task, int | None]] = []
@@ -76,7 +79,7 @@ class _Learner:
             case Operation.EXCHANGEABLE:
                 informed = self._in_context(task, summary)
                 record.node = exchangeable_leaf(informed, task.variables, self.config.tested_leaves).node
-            case Operation.FEW_ROWS:
+            case Operation.FEW_ROWS | Operation.CONSTANT:
                 self._fall_back(record, summary)
             case Operation.CONSTANTS | Operation.INDEPENDENT:
                 record.below = [
@@ -95,8 +98,9 @@ class _Learner:
         return LeafData.in_context(summary, context, task.context.weights, self.config.shrinkage)
 
     def _fall_back(self, record: Record, summary: Summary) -> None:
-        make = fallbacks[self.config.fallback_name]
-        found = make(self._in_context(record.task, summary), record.task.variables, self.config.fallback_leaves)
+        found = self.config.make_fallback(
+            self._in_context(record.task, summary), record.task.variables, self.config.fallback_leaves
+        )
         record.node, record.detail = found.node, found.name
 
     def _cluster(self, record: Record, summary: Summary) -> None:

@@ -25,7 +25,8 @@ class Operation(Enum):
     """What can be done with a slice."""
 
     UNIVARIATE = "independent variables: a univariate leaf each"
-    CONSTANTS = "constant variables: split off as leaves of their own"
+    CONSTANTS = "constant variables: split off"
+    CONSTANT = "all variables constant: a fallback leaf"
     FEW_ROWS = "too few rows: a fallback leaf"
     EXCHANGEABLE = "exchangeable: one leaf for all"
     INDEPENDENT = "independent groups: a product"
@@ -69,7 +70,9 @@ def decide(
     if constant.any() and not constant.all():
         groups = _constants_off(constant, config.constants)
         return Decision(Operation.CONSTANTS, groups, [Dependence.UNKNOWN] * len(groups))
-    if summary.total < config.min_instances or constant.all():
+    if constant.all():
+        return Decision(Operation.CONSTANT)
+    if summary.total < config.min_instances:
         return Decision(Operation.FEW_ROWS)
     if config.rows_first and is_root:
         return Decision(Operation.CLUSTER)

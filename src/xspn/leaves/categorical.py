@@ -42,8 +42,8 @@ class Categorical(Univariate):
 
     @property
     def n_parameters(self) -> int:
-        """The number of free parameters: k − 1."""
-        return len(self.probabilities) - 1
+        """The number of free parameters: k − 1, or none for an indicator of one value."""
+        return 0 if (self.probabilities == 1).any() else len(self.probabilities) - 1
 
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the value's log-probability, or 0 where it is missing."""

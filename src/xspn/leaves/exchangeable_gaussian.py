@@ -179,6 +179,19 @@ class ExchangeableGaussian(Leaf):
         variance = a + shared
         return type(self)(self._variables, self.mean + shift, float(np.sqrt(variance)), shared / variance)
 
+    def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
+        """Move the sums from the other leaf's mean to this one's."""
+        weight, first, squares, squared_sums = statistics
+        n, shift = len(self._variables), origin.mean - self.mean
+        return np.array(
+            [
+                weight,
+                first + n * weight * shift,
+                squares + 2 * shift * first + n * weight * shift**2,
+                squared_sums + 2 * n * shift * first + weight * (n * shift) ** 2,
+            ]
+        )
+
     def to_params(self) -> dict[str, Any]:
         """Return the three parameters."""
         return {"mean": self.mean, "std": self.std, "correlation": self.correlation}

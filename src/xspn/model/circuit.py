@@ -192,7 +192,7 @@ class Circuit:
 
     def count_distribution(self, variables: Iterable[Variable], given: Any = None) -> FloatArray:
         """Return P(number of ones among the variables = k | given) for k = 0..len(variables), for binary variables."""
-        chosen = [self._columns.index(v) for v in variables]
+        chosen = self._columns.indices(variables)
         self._columns.binary(chosen, "count_distribution")
         row = self._columns.row({} if given is None else given, "given")
         known = [v for v in chosen if not np.isnan(row[v])]
@@ -211,7 +211,7 @@ class Circuit:
 
     def marginalize(self, keep: Iterable[Variable]) -> "Circuit":
         """Return the circuit over the variables to keep; all others are summed out."""
-        kept = Scope.of({self._columns.index(v) for v in keep})
+        kept = Scope.of(set(self._columns.indices(keep)))
         return self._with_root(marginal.marginalize(self._graph, kept))
 
     def condition(self, evidence: Any) -> "Circuit":

@@ -1,6 +1,6 @@
 """The columns of a circuit's tables: their names and domains, and how what users hand in is read by them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,12 @@ class Columns:
     def index(self, variable: int | str) -> int:
         """Return the column of a variable given by index or by name."""
         return column_index(variable, len(self), self.names)
+
+    def indices(self, variables: Iterable[int | str]) -> list[int]:
+        """Return the columns of several variables."""
+        if isinstance(variables, str) or not isinstance(variables, Iterable):
+            raise DataError(f"expected a list of variables, found {variables!r}; one variable is [{variables!r}]")
+        return [self.index(v) for v in variables]
 
     def name(self, variable: int) -> str:
         """Name a variable for an error message."""

@@ -1,6 +1,8 @@
 """Gaussian mixtures, as in the paper, and k-means: thin wrappers of scikit-learn."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -9,9 +11,21 @@ from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
 from xspn.learning.summary import Summary
 
 
+@contextmanager
+def without_convergence_warnings() -> Iterator[None]:
+    """Silence scikit-learn where a clustering does not converge: rough clusters will do.
+
+    To be entered once, around all threads: warning filters belong to the whole process.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
 def gmm_split(summary: Summary, seed: int) -> Split | None:
     """Return two clusters by a Gaussian mixture with full covariances, as the paper's program runs it."""
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
     _refuse_missing(summary, "gmm")
@@ -21,25 +35,20 @@ def gmm_split(summary: Summary, seed: int) -> Split | None:
     if len(cells) < 2:
         return None
     model = GaussianMixture(2, covariance_type="full", max_iter=100, n_init=2, random_state=seed % 2**32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        labels = model.fit_predict(cells.astype(np.float64))
+    labels = model.fit_predict(cells.astype(np.float64))
     return _split(summary, labels)
 
 
 def kmeans_split(summary: Summary, seed: int) -> Split | None:
     """Return two clusters by k-means."""
     from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
 
     _refuse_missing(summary, "kmeans")
     cells, weights = summary.rows()
     if len(cells) < 2:
         return None
     model = KMeans(2, n_init=3, random_state=seed % 2**32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        labels = model.fit(cells, sample_weight=weights).labels_
+    labels = model.fit(cells, sample_weight=weights).labels_
     return _split(summary, labels)
 
 

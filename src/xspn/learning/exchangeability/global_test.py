@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from xspn._core.arrays import FloatArray
+from xspn._core.errors import QueryError
 from xspn._core.options import one_of, whole_number
 from xspn._core.random import RandomState, generator
 from xspn.learning.exchangeability.base import TestResult, tests
@@ -40,17 +41,17 @@ def global_test(
     Args:
         summary: The data.
         p_value: "chi2", "shuffle", or "auto": shuffle where variables have fewer than five ones or zeros on average.
-            Where cells are missing it is always "chi2".
+            Where cells are missing only "chi2" is possible, and "auto" takes it.
         n_shuffles: How many times to shuffle.
         random_state: The seed of the shuffles.
     """
     one_of("global test: p_value", p_value, get_args(Calibration))
     whole_number("global test: n_shuffles", n_shuffles, 1)
-    q, s = (
-        _statistics(summary.pairs, _Null.of(summary.totals))
-        if summary.complete
-        else partial_statistics(*summary.rows())
-    )
+    if not summary.complete:
+        summary = _seen_columns(summary, p_value)
+        q, s = partial_statistics(*summary.rows())
+    else:
+        q, s = _statistics(summary.pairs, _Null.of(summary.totals))
     n = summary.n
     dof_q, dof_s = float(n - 1), max(n * (n - 3) / 2, 0.0)
     parts = {
@@ -65,6 +66,14 @@ def global_test(
     if summary.complete and (p_value == "shuffle" or (p_value == "auto" and doubtful(summary))):
         return _shuffled(summary, q, s, parts, n_shuffles, generator(random_state))
     return TestResult("global", q + s, dof_q + dof_s, _tail(dof_q + dof_s, q + s), parts)
+
+
+def _seen_columns(summary: Summary, p_value: Calibration) -> Summary:
+    """Return the variables of which something was seen; the others say nothing and have no degrees of freedom."""
+    if p_value == "shuffle":
+        raise QueryError("global test: shuffling needs complete rows; use p_value='chi2' where cells are missing")
+    seen = np.flatnonzero(summary.seen > 0)
+    return summary if len(seen) == summary.n else summary.columns(seen)
 
 
 def doubtful(summary: Summary) -> bool:

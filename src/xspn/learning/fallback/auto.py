@@ -18,7 +18,7 @@ EM_STEPS = 20
 SHARE_TOLERANCE = 1e-3
 
 
-def best_of(*makers: Fallback) -> Fallback:
+def stack_of(*makers: Fallback) -> Fallback:
     """Return the fallback that makes all candidates and stacks them."""
 
     def choose(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
@@ -65,6 +65,6 @@ def _shares(logs: FloatArray, weights: FloatArray) -> FloatArray:
     return shares
 
 
-best_fallback = best_of(factorized_leaf, blocks_leaf, chow_liu_leaf)
-fallbacks.add("auto", best_fallback)
-fallbacks.add("auto_conventional", best_of(factorized_leaf, chow_liu_leaf))
+stacked_fallback = stack_of(factorized_leaf, blocks_leaf, chow_liu_leaf)
+conventional_fallback = stack_of(factorized_leaf, chow_liu_leaf)
+fallbacks.add("auto", stacked_fallback)
