@@ -180,7 +180,7 @@ def compare_decisions(bits: np.ndarray) -> tuple[list[bool], str]:
             differing.append(what)
         return by_pairs
 
-    name = f"both {id(bits)}"
+    name = f"both {len(tests)}"
     tests.add(name, both)
     slices(name).fit(bits)
     return agree, differing[0] + (f" and {len(differing) - 1} more" if differing[1:] else "") if differing else ""

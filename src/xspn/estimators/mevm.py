@@ -4,7 +4,8 @@ from typing import Any, Self
 
 from xspn._core.random import RandomState, generator
 from xspn.estimators.base import DensityEstimator, all_or_nothing, binarized
-from xspn.learning.data import BinaryData
+from xspn.learning.binary import binary_table, column_names
+from xspn.learning.data import BinaryData, Bits
 from xspn.learning.mevm import MEVMOptions, Structure, fit_mevm
 from xspn.model import Circuit
 
@@ -83,12 +84,16 @@ class MEVM(DensityEstimator):
         )
         bits = self._training_bits(X)
         weights = self._row_weights(sample_weight, len(bits))
-        valid = None if X_valid is None else binarized(self._numeric(X_valid, reset=False), self.binarize)
+        valid = None if X_valid is None else BinaryData.of(self._validation_bits(X_valid))
         fit = fit_mevm(BinaryData.of(bits, weights), options, generator(self.random_state), valid)
         names = getattr(self, "feature_names_in_", None)
         self.circuit_ = Circuit(fit.root, None if names is None else list(names), bits.shape[1])
         self.log_likelihoods_ = fit.log_likelihoods
         return self
+
+    def _validation_bits(self, X_valid: Any) -> Bits:
+        array = binarized(self._numeric(X_valid, reset=False), self.binarize)
+        return binary_table(array, column_names(X_valid))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")

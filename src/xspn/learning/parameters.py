@@ -84,6 +84,7 @@ def fit_parameters(
     X_valid: AnyArray | None = None,
     random_state: RandomState = None,
     names: Names | None = None,
+    valid_weight: Any = None,
 ) -> Fit:
     """Fit all parameters of a circuit by EM, from where they stand.
 
@@ -101,6 +102,7 @@ def fit_parameters(
         X_valid: Rows that tell when to stop.
         random_state: The seed of the batches, if there are any.
         names: The names of the columns, for messages.
+        valid_weight: The weight of each of the rows that tell when to stop.
 
     Examples:
         >>> from xspn import Bernoulli, Sum
@@ -119,10 +121,11 @@ def fit_parameters(
     passes = _whole(start, data, options)
     if options.batch_size is not None:
         passes = _stepwise(start, data, options, options.batch_size, generator(random_state))
+    valid = None if X_valid is None else _Data(X_valid, weights_of_rows(valid_weight, len(X_valid)), names, "X_valid")
     course: Course[Program] = Course(options.patience, options.tolerance, options.promises_ascent, options.keeps_best)
     for program, log_likelihood_of_rows in itertools.islice(passes, options.n_iter + 1):
-        valid = None if X_valid is None else float(log_likelihood(program, X_valid, names, "X_valid").mean())
-        if course.ends_with(program, log_likelihood_of_rows / total, valid):
+        valid_ll = None if valid is None else valid.log_likelihood(program) / float(valid.weights.sum())
+        if course.ends_with(program, log_likelihood_of_rows / total, valid_ll):
             break
     root = fitted_root(graph, start, course.chosen)
     return Fit(root, tuple(course.log_likelihoods), tuple(course.valid_log_likelihoods), course.best)
@@ -133,6 +136,7 @@ class _Data:
     X: AnyArray
     weights: FloatArray
     names: Names | None
+    what: str = "X"
 
     def expect(self, program: Program, rows: IntArray | None = None) -> Expected:
         if rows is None:
@@ -141,7 +145,7 @@ class _Data:
 
     def log_likelihood(self, program: Program) -> float:
         own = self.weights > 0  # a row that does not count may well be impossible
-        return float(self.weights[own] @ log_likelihood(program, self.X[own], self.names))
+        return float(self.weights[own] @ log_likelihood(program, self.X[own], self.names, self.what))
 
 
 Passes = Iterator[tuple[Program, float]]

@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.arrays import FloatArray
 from xspn._core.checks import is_real_number, smoothing_mass
 from xspn._core.errors import ParameterError
 from xspn.circuit.graph import Graph
@@ -73,7 +73,7 @@ class MEVMFit:
 
 
 def fit_mevm(
-    data: BinaryData, options: MEVMOptions, rng: np.random.Generator, X_valid: AnyArray | None = None
+    data: BinaryData, options: MEVMOptions, rng: np.random.Generator, valid: BinaryData | None = None
 ) -> MEVMFit:
     """Learn a mixture of products of exchangeable blocks; the best of several starts.
 
@@ -91,12 +91,12 @@ def fit_mevm(
     cells = data.bits.astype(np.float32)
     whole = find_blocks(Evidence(cells, data.weights), options.structure, options.level)
     if options.n_components == 1:
-        return _rounds(cells, data.weights, np.ones((len(cells), 1)), options, X_valid)
+        return _rounds(cells, data.weights, np.ones((len(cells), 1)), options, valid)
     found = []
     for start in range(options.n_init):
         features = features_of_blocks(cells, data.weights, whole) if start % 2 == 0 else cells.astype(np.float64)
         shares = nearest_of_random_rows(features, data.weights, options.n_components, rng)
-        found.append(_rounds(cells, data.weights, shares, options, X_valid))
+        found.append(_rounds(cells, data.weights, shares, options, valid))
     return max(found, key=lambda fit: fit.score)
 
 
@@ -105,7 +105,7 @@ def _rounds(
     weights: FloatArray,
     shares: FloatArray,
     options: MEVMOptions,
-    X_valid: AnyArray | None,
+    valid: BinaryData | None,
 ) -> MEVMFit:
     """Find the components' blocks for their shares of the rows, fit all parameters, share out anew, while it pays."""
     smoothing = Smoothing(options.smoothing, "values")
@@ -120,7 +120,8 @@ def _rounds(
         ]
         graph = Graph(mixture(cells, weights, shares, blocks, smoothing), cells.shape[1])
         em = EMOptions(n_iter=passes_left, smoothing=smoothing, tolerance=options.tolerance)
-        fit = fit_parameters(graph, cells, em, weights, X_valid)
+        X_valid, valid_weight = (None, None) if valid is None else (valid.bits, valid.weights)
+        fit = fit_parameters(graph, cells, em, weights, X_valid, valid_weight=valid_weight)
         score = (fit.valid_log_likelihoods or fit.log_likelihoods)[fit.best]
         if fits and score < fits[-1].score + options.tolerance:
             break
