@@ -30,6 +30,16 @@ def test_the_readme_prints_what_it_says(tmp_path, monkeypatch, capsys):
         assert numbers(line) == pytest.approx(numbers(promise), abs=0.006)
 
 
+@pytest.mark.parametrize(
+    "document", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name
+)
+def test_no_document_has_a_gap_or_a_dead_link(document):
+    text = document.read_text(encoding="utf-8")
+    assert not re.search(r"@[A-Z]+@", text)
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (document.parent / target).exists(), target
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_run(example, tmp_path):
     done = subprocess.run(
