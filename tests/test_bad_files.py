@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum, load, save
-from xspn._core.errors import FormatError
+from xspn._core.errors import DataTypeError, FormatError
 from xspn.io import from_json, to_json
 from xspn.statistics import Blocks
 
@@ -105,7 +105,7 @@ def test_saving_leaves_nothing_behind_when_it_fails(tmp_path):
     path = tmp_path / "model.json"
     save(CIRCUIT, path)
     before = path.read_text(encoding="utf-8")
-    with pytest.raises(AttributeError):
+    with pytest.raises(DataTypeError, match="expected a Circuit, found NoneType"):
         save(None, path)
     assert path.read_text(encoding="utf-8") == before
     assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
