@@ -55,10 +55,10 @@ CLASS_BARS = {
 }
 SMOOTHINGS = (0.3, 1.0, 3.0)
 CLASSIFIERS = tuple(
-    {"independence_threshold": rho, "min_instances": rows, "significance": level}
+    {"independence_threshold": rho, "min_instances": rows, "n_estimators": circuits}
     for rho in (5.0, 15.0)
     for rows in (20, 200)
-    for level in (0.001, 0.05)
+    for circuits in (1, 30)
 )
 MOST_SECONDS = 60.0
 
@@ -131,31 +131,26 @@ def made(only: Iterable[str]) -> None:
 # -- classification ----------------------------------------------------------------------------------------
 
 
-def chosen_circuits(data: LabelledDataset, settings: Iterable[dict[str, Any]], **fixed: Any) -> XSPNClassifier:
-    """Return the classifier with the best validation accuracy; of equals, the one with the smallest log-loss."""
+def chosen_circuits(data: LabelledDataset, **fixed: Any) -> tuple[XSPNClassifier, dict[str, Any]]:
+    """Return the classifier with the smallest log-loss on validation rows, and its settings.
 
-    def rank(model: XSPNClassifier) -> tuple[float, float]:
+    Accuracies would not do to choose by: on 41 or 100 rows most settings have the same one.
+    """
+
+    def log_loss(model: XSPNClassifier) -> float:
         logs = model.predict_log_proba(data.X_valid)
-        own = logs[np.arange(len(logs)), np.searchsorted(model.classes_, data.y_valid)]
-        return model.score(data.X_valid, data.y_valid), float(own.mean())
+        return -float(logs[np.arange(len(logs)), np.searchsorted(model.classes_, data.y_valid)].mean())
 
-    fits = [XSPNClassifier(random_state=0, **own, **fixed).fit(data.X_train, data.y_train) for own in settings]
-    return max(fits, key=rank)
-
-
-def conventional_settings() -> list[dict[str, Any]]:
-    return [
-        {key: value for key, value in own.items() if key != "significance"}
-        for own in CLASSIFIERS
-        if own["significance"] == CLASSIFIERS[0]["significance"]
-    ]
+    fits = [XSPNClassifier(random_state=0, **own, **fixed).fit(data.X_train, data.y_train) for own in CLASSIFIERS]
+    best = int(np.argmin([log_loss(fit) for fit in fits]))
+    return fits[best], CLASSIFIERS[best]
 
 
 def opponents(data: LabelledDataset) -> dict[str, Callable[[], Any]]:
     """Return how each other classifier is trained."""
     X, y = data.X_train, data.y_train
     found: dict[str, Callable[[], Any]] = {
-        "SPN": lambda: chosen_circuits(data, conventional_settings(), exchangeability=None),
+        "SPN": lambda: chosen_circuits(data, exchangeability=None)[0],
         "MEVM": lambda: MEVMClassifier().fit(X, y),
         "SVM": lambda: svm().fit(X, y),
     }
@@ -166,7 +161,11 @@ def opponents(data: LabelledDataset) -> dict[str, Callable[[], Any]]:
 
 
 def classes(only: Iterable[str]) -> None:
-    print("Classification: test accuracy of XSPN, at least the paper's (settings chosen on validation rows)")
+    print("Classification: test accuracy of XSPN, at least the paper's to its three digits")
+    print(
+        "  (ρ, min_instances and the number of circuits are chosen by the log-loss of validation rows. The paper does"
+    )
+    print("  not say which variable of exam, senate, house and bundestag it predicts; here: the hardest to guess.)")
     names = ("SPN", "MEVM", "SVM", "XGB-2", "XGB")
     print(f"  {'data':<12}{'XSPN':>8}{'bar':>8}{'seconds':>9}" + "".join(f"{name:>8}" for name in names))
     for name, bar in CLASS_BARS.items():
@@ -174,14 +173,15 @@ def classes(only: Iterable[str]) -> None:
             continue
         data = datasets.classification(name)
         start = time.process_time()
-        accuracy = chosen_circuits(data, CLASSIFIERS).score(data.X_test, data.y_test)
+        model, settings = chosen_circuits(data)
+        accuracy = model.score(data.X_test, data.y_test)
         seconds = time.process_time() - start
         print(f"  {name:<12}{accuracy:>8.4f}{bar:>8.3f}{seconds:>9.1f}", end="", flush=True)
         others = opponents(data)
         for other in names:
             score = others[other]().score(data.X_test, data.y_test) if other in others else np.nan
             print(f"{score:>8.3f}", end="", flush=True)
-        print(f"  {verdict(accuracy >= bar)}")
+        print(f"  {verdict(round(accuracy, 3) >= bar)}  {settings}", flush=True)
 
 
 # -- parameters --------------------------------------------------------------------------------------------
