@@ -58,7 +58,7 @@ CLASSIFIERS = tuple(
     {"independence_threshold": rho, "min_instances": rows, "n_estimators": circuits}
     for rho in (5.0, 15.0)
     for rows in (20, 200)
-    for circuits in (1, 30)
+    for circuits in (1, 10)
 )
 MOST_SECONDS = 60.0
 
