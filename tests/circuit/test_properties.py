@@ -6,6 +6,7 @@ from hypothesis import given, settings
 
 from support.circuits import cases
 from xspn import Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum
+from xspn._core.errors import ParameterError
 from xspn.circuit import Domain, Graph, Scope
 
 
@@ -115,6 +116,17 @@ def test_domain():
     assert Domain(2).outside(values).tolist() == [True, False, False, True, True, False, True]
     assert Domain.real().outside(values).tolist() == [False] * 6 + [True]
     assert Domain(7).describe() == "an integer from 0 to 6"
+
+
+def test_ordered_domains():
+    assert Domain.categorical(5) == Domain(5) != Domain.ordinal(5)
+    assert Domain.ordinal(5).outside(np.array([4.0, 5.0, np.nan])).tolist() == [False, True, False]
+    assert Domain(5).to_params() == {"cardinality": 5}
+    assert Domain.ordinal(5).to_params() == {"cardinality": 5, "ordered": True}
+    with pytest.raises(ParameterError, match="order of their own"):
+        Domain(None, ordered=True)
+    with pytest.raises(ParameterError, match="ordered to be True or False"):
+        Domain(3, ordered=1)
 
 
 def test_summary_counts_free_parameters():
