@@ -26,7 +26,7 @@ class Result:
         test_score: The same on the test rows.
         test_rows: The score of each test row, for paired tests; float32 is enough for that.
         parameters: The number of free parameters, where the model has such a number.
-        seconds: Times by name: "fit" and "score".
+        seconds: Processor seconds by name ("fit" and "score"): other work on the machine does not change them.
         versions: The versions of everything that matters.
         facts: Further findings by name: the limit, the levels for which the circuit is the same, …
     """
