@@ -137,10 +137,28 @@ def test_wrong_number_of_columns(ask, circuit, columns):
         ask(circuit, np.zeros((2, columns)))
 
 
-@pytest.mark.parametrize("shape", [(), (4,), (2, 2, 4)])
+@pytest.mark.parametrize("shape", [(), (2, 2, 4)])
 def test_wrong_number_of_dimensions(ask, circuit, shape):
     with pytest.raises(DataError, match=f"2-D table.*found {len(shape)}-D"):
         ask(circuit, np.zeros(shape))
+
+
+@pytest.mark.parametrize("what", ["log_likelihood", "conditional, X"])
+def test_a_table_of_one_dimension(what, circuit):
+    with pytest.raises(DataError, match=r"2-D table.*found 1-D"):
+        QUERIES[what](circuit, np.zeros(4))
+
+
+def test_evidence_may_be_one_row(circuit):
+    row = [1, NAN, 1, NAN]
+    for evidence in (row, tuple(row), np.array(row), pd.Series(row, index=circuit.names)):
+        np.testing.assert_array_equal(circuit.marginals(evidence), circuit.marginals([row]))
+        np.testing.assert_array_equal(circuit.mpe(evidence).values, circuit.mpe([row]).values)
+        np.testing.assert_array_equal(
+            circuit.sample(3, given=evidence, random_state=0), circuit.sample(3, given=[row], random_state=0)
+        )
+    with pytest.raises(DataError, match="expected 4 columns, found 3"):
+        circuit.marginals([1, 0, 1])
 
 
 def test_one_row_says_what_to_do(circuit):

@@ -132,6 +132,11 @@ def test_marginals_of_every_row(case):
             np.testing.assert_allclose(table[case.possible, i, value], expected, **CLOSE)
 
 
+def test_means_of_every_row(case):
+    weights = case.weights[case.possible] / case.weights[case.possible].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(case.leaf.means(case.partial)[case.possible], weights @ case.worlds, **CLOSE)
+
+
 def test_supports_are_the_values_of_positive_probability(case):
     for i, support in enumerate(case.leaf.supports()):
         assert support == {int(v) for v in case.worlds[case.probabilities > 0, i]}

@@ -31,6 +31,19 @@ def fit(kind, X):
         (with_cell(-1), "found -1 at row 3, column 1"),
         (with_cell(np.inf), "found inf at row 3, column 1"),
         (with_cell(-np.inf), "found -inf at row 3, column 1"),
+    ],
+)
+def test_who_insists_on_binary_columns_is_told_which_cell_is_not(kind, X, message):
+    with pytest.raises(DataError, match=message):
+        kind(domains="binary").fit(X, [0, 1, 0, 1, 0])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (with_cell(np.inf), "found inf at row 3, column 1"),
+        (with_cell(-np.inf), "found -inf at row 3, column 1"),
         (np.zeros((0, 3)), r"0 sample\(s\)"),
         (np.zeros((3, 0)), r"0 feature\(s\)"),
         (np.zeros(3), "expected a 2-D table of rows and columns, found 1-D"),
@@ -56,7 +69,7 @@ def test_a_frames_cells_are_named(kind):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"ann": [0, 1], "bob": [1, 7]})
     with pytest.raises(DataError, match=r"found 7 at row 1, column 1 \('bob'\)"):
-        fit(kind, frame)
+        kind(domains="binary").fit(frame, [0, 1])
 
 
 @BOTH
@@ -69,10 +82,16 @@ def test_other_columns_at_query_time_are_refused(kind, rng):
     for width in (2, 4):
         with pytest.raises(ValueError, match=f"X has {width} features, but {kind.__name__} is expecting 3 features"):
             getattr(plain, ask)(np.zeros((2, width)))
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(DataError, match="feature names"):
         getattr(named, ask)(frame.rename(columns={"b": "x"}))
-    with pytest.raises(ValueError, match="order"):
+    with pytest.raises(DataError, match="order"):
         getattr(named, ask)(frame[["b", "a", "c"]])
+    with pytest.raises(DataError, match="the column 'a' occurs twice"):
+        getattr(named, ask)(frame.rename(columns={"b": "a"}))
+    with pytest.raises(DataError, match="the column 'a' occurs twice"):
+        fit(kind, frame.rename(columns={"b": "a"}))
+    with pytest.raises(DataTypeError, match="expected all names of columns to be strings, found 5"):
+        fit(kind, frame.rename(columns={"b": 5}))
 
 
 @BOTH
@@ -105,6 +124,14 @@ def test_bad_values_at_query_time_are_refused_by_their_place(kind, rng):
         ("fallback", "block", "unknown fallback 'block'; did you mean 'blocks'"),
         ("options", {"component": "two"}, "options: unknown setting 'component'; did you mean 'components'"),
         ("random_state", "seed", "random_state"),
+        ("n_jobs", 0, "n_jobs: expected a number of workers, −1 for all cores, or None, found 0"),
+        ("n_jobs", 1.5, "n_jobs"),
+        ("domains", "binry", "domains of column 0: expected one of 'binary'"),
+        ("domains", ["real"], "domains: expected one for each of the 3 columns, found 1"),
+        ("domains", {7: "real"}, "variable 7: expected an index from 0 to 2"),
+        ("domains", {"ann": "real"}, "unknown variable 'ann'"),
+        ("domains", {0: 5}, "domains of column 0: expected one of binary, categorical, ordinal, real, labels"),
+        ("domains", 5, "domains: expected a word, a mapping or a list, found 5"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_by_name(rng, kind, name, value, message):

@@ -150,7 +150,8 @@ def test_values_can_be_cut_at_a_number(rng, table):
     rows = np.array([[0.9, np.nan, -1, 0.5, 7, 0]])
     expected = cut.circuit_.log_likelihood([[1, np.nan, 0, 0, 1, 0]])
     np.testing.assert_allclose(cut.score_samples(rows), expected)
-    assert cut.impute(rows)[0, [0, 2, 3, 4, 5]].tolist() == [1, 0, 0, 1, 0]
+    assert cut.impute(rows)[0, [0, 2, 3, 4, 5]].tolist() == [0.9, -1, 0.5, 7, 0]  # what is seen is left alone
+    assert cut.impute(rows)[0, 1] in (0, 1)
     with pytest.raises(ParameterError, match="binarize"):
         XSPN(binarize="half").fit(real)
 

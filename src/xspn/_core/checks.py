@@ -1,6 +1,6 @@
 """Turn what users hand in into plain arrays, or say what is wrong and where."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,14 +25,17 @@ def table(X: Any, n_columns: int | None = None, names: Names | None = None, what
     return array
 
 
-def _same_columns(found: list[str], names: Names, what: str) -> None:
+def same_columns(found: list[str], names: Names, what: str) -> None:
+    """Refuse columns that are not those of the model, each once and in its order."""
     if found == list(names):
         return
     missing = [name for name in names if name not in found]
     extra = [name for name in found if name not in names]
     if missing or extra:
+        near = nearest(extra[0], missing) if extra else None
+        hint = "" if near is None else f"; did you mean {near!r} by {extra[0]!r}?"
         raise DataError(
-            f"{what}: expected the columns that the model knows; missing {missing[:5]}, unknown {extra[:5]}"
+            f"{what}: expected the columns that the model knows; missing {missing[:5]}, unknown {extra[:5]}{hint}"
         )
     if len(found) != len(names):
         double = next(name for name in names if found.count(name) > 1)
@@ -46,8 +49,8 @@ def _same_columns(found: list[str], names: Names, what: str) -> None:
 
 def _numeric(X: Any, names: Names | None, what: str) -> AnyArray:
     if names is not None and hasattr(X, "columns"):
-        _same_columns([str(c) for c in X.columns], names, what)
-    array = _as_array(X, what)
+        same_columns([str(c) for c in X.columns], names, what)
+    array = as_array(X, what)
     if array.dtype.kind in "biuf":
         return np.asarray(array)
     if array.dtype.kind == "c":
@@ -55,7 +58,7 @@ def _numeric(X: Any, names: Names | None, what: str) -> AnyArray:
     return _from_objects(np.asarray(array, dtype=object), names, what)
 
 
-def _as_array(X: Any, what: str) -> AnyArray:
+def as_array(X: Any, what: str) -> AnyArray:
     """Return numbers as an array of numbers, and anything else as an array of the objects that were handed in."""
     if hasattr(X, "to_numpy") and hasattr(X, "columns"):
         plain = all(getattr(t, "kind", "O") in "biuf" and isinstance(t, np.dtype) for t in X.dtypes)
@@ -85,30 +88,44 @@ def _ragged(X: Any, what: str) -> AnyArray:
 
 
 def _from_objects(array: AnyArray, names: Names | None, what: str) -> FloatArray:
-    """Convert cell by cell, so that the error can name the cell."""
-    out = np.empty(array.shape, dtype=np.float64)
-    flat_out, flat_in = out.reshape(-1), array.reshape(-1)
-    for index, cell in enumerate(flat_in):
+    def place(index: int) -> str:
+        return cell_name(np.unravel_index(index, array.shape), names)
+
+    return numbers_of(array.reshape(-1), place, what).reshape(array.shape)
+
+
+def numbers_of(cells: AnyArray, place: Callable[[int], str], what: str) -> FloatArray:
+    """Convert cells to numbers, one by one if need be, so that the error can name the cell by its `place`."""
+    if cells.dtype.kind in "biuf":
+        return np.asarray(cells, dtype=np.float64)
+    out = np.empty(len(cells), dtype=np.float64)
+    for index, cell in enumerate(cells):
         try:
-            flat_out[index] = _number(cell)
-        except (TypeError, OverflowError) as error:
-            place = cell_name(np.unravel_index(index, array.shape), names)
-            if isinstance(error, OverflowError):
-                raise DataError(f"{what}: the number at {place} is too large") from error
+            out[index] = _number(cell)
+        except OverflowError as error:
+            raise DataError(f"{what}: the number at {place(index)} is too large") from error
+        except TypeError:
             raise DataTypeError(
-                f"{what}: expected numbers, found {cell!r} at {place}; the argument must be free of strings and other "
-                "objects, each cell a number (missing values are NaN or None)"
+                f"{what}: expected numbers, found {cell!r} at {place(index)}; the argument must be free of strings and "
+                "other objects, each cell a number (missing values are NaN or None)"
             ) from None
     return out
 
 
 def _number(cell: Any) -> float:
     """Return a cell as a float, NaN for the many spellings of a missing value."""
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+    if is_missing(cell):
         return np.nan
     if isinstance(cell, bool | int | float | np.bool_ | np.integer | np.floating):
         return float(cell)
     raise TypeError
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell is one of the many spellings of a missing value: None, NaN, pandas' NA and NaT."""
+    if isinstance(cell, float | np.floating):
+        return bool(cell != cell)
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
 
 
 def cell_name(place: Sequence[Any], names: Names | None = None) -> str:
@@ -156,10 +173,8 @@ def column_index(variable: Any, n_columns: int, names: Names | None = None) -> i
     if isinstance(variable, str):
         if names is not None and variable in names:
             return names.index(variable)
-        import difflib
-
-        near = difflib.get_close_matches(variable, names or (), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        near = nearest(variable, names or ())
+        hint = "" if near is None else f"; did you mean {near!r}?"
         known = "the circuit has no variable names" if names is None else "no such name"
         raise DataError(f"unknown variable {variable!r}: {known}{hint}")
     if isinstance(variable, bool | np.bool_) or not isinstance(variable, int | np.integer):
@@ -167,6 +182,15 @@ def column_index(variable: Any, n_columns: int, names: Names | None = None) -> i
     if not 0 <= variable < n_columns:
         raise DataError(f"variable {variable}: expected an index from 0 to {n_columns - 1}")
     return int(variable)
+
+
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """Return the known name that looks most like this one, if any does."""
+    from difflib import get_close_matches
+
+    lowered = {other.lower(): other for other in reversed(known)}
+    near = get_close_matches(name.lower(), lowered, n=1)
+    return lowered[near[0]] if near else None
 
 
 def weights_of_rows(weights: Any, n_rows: int, what: str = "sample_weight") -> FloatArray:

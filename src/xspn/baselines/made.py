@@ -12,13 +12,14 @@ from xspn._core.errors import DataError, ParameterError, QueryError
 from xspn._core.random import RandomState, generator
 from xspn.baselines.made_network import Network, Orderings
 from xspn.baselines.made_training import TrainingOptions, train
-from xspn.estimators.base import BinaryInput, all_or_nothing, binarized
-from xspn.learning.binary import binary_table, column_names
+from xspn.estimators.base import all_or_nothing
+from xspn.estimators.table_input import TableInput
+from xspn.learning.binary import binary_table
 from xspn.learning.data import Bits
 from xspn.learning.parameters import at_least
 
 
-class MADE(DensityMixin, BinaryInput):  # type: ignore[misc]
+class MADE(DensityMixin, TableInput):  # type: ignore[misc]
     """A masked autoencoder for distribution estimation (Germain et al., 2015), trained with PyTorch.
 
     The network predicts each variable from those before it, in several orders at once; a row's probability is the mean
@@ -95,7 +96,7 @@ class MADE(DensityMixin, BinaryInput):  # type: ignore[misc]
         if X_valid is None:
             bits, valid = self._held_out(bits, rng)
         else:
-            valid = binary_table(binarized(self._numeric(X_valid, reset=False), self.binarize), column_names(X_valid))
+            valid = binary_table(self._codes(X_valid), self.columns_.names)
         orderings = Orderings.random(self.n_orderings, bits.shape[1], self.hidden_units, rng)
         self.network_, self.valid_log_likelihoods_ = train(bits, valid, orderings, options, rng)
         return self
@@ -115,7 +116,7 @@ class MADE(DensityMixin, BinaryInput):  # type: ignore[misc]
         """Return the log-likelihood of each row; rows with missing values are refused."""
         rows = self._query_rows(X)
         _refuse_missing(rows)
-        return self.network_.log_likelihood(binary_table(rows, column_names(X)))
+        return self.network_.log_likelihood(binary_table(rows, self.columns_.names))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows."""

@@ -1,21 +1,20 @@
-"""What the density estimators have in common: input checks, scores, samples, imputation."""
+"""What the density estimators have in common: scores, samples, marginals, imputation."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted
 
 from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import table, weights_of_rows
+from xspn._core.checks import table
 from xspn._core.errors import DataError, ParameterError
 from xspn._core.random import RandomState
-from xspn.learning.binary import binary_table, column_names
-from xspn.learning.data import Bits
+from xspn.estimators.table_input import TableInput
 from xspn.model import Circuit
+from xspn.model.frames import as_frame
 
 ImputeMethod = Literal["marginal", "mpe", "sample"]
 P = ParamSpec("P")
@@ -39,61 +38,7 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
     return undone_on_failure
 
 
-def binarized(array: AnyArray, threshold: float | None) -> AnyArray:
-    """Return 1 where a value is above the threshold, 0 elsewhere, NaN where missing; unchanged without threshold."""
-    if threshold is None:
-        return array
-    if not isinstance(threshold, int | float | np.number) or isinstance(threshold, bool) or np.isnan(threshold):
-        raise ParameterError(f"binarize: expected a number or None, found {threshold!r}")
-    values = np.asarray(array, dtype=np.float64)
-    if np.isinf(values).any():
-        row, column = (int(i) for i in np.argwhere(np.isinf(values))[0])
-        raise DataError(f"X: expected finite numbers, found an infinity (inf) at row {row}, column {column}")
-    return np.where(np.isnan(values), np.nan, (values > threshold).astype(np.float64))
-
-
-class BinaryInput(BaseEstimator):  # type: ignore[misc]
-    """Checks tables of zeros and ones against what was seen in `fit`, and keeps their names."""
-
-    binarize: float | None
-
-    def _training_bits(self, X: Any) -> Bits:
-        """Check and remember the training table; missing values pass if the estimator's tags say so."""
-        array = self._numeric(X, reset=True)
-        allow_missing = get_tags(self).input_tags.allow_nan
-        return binary_table(binarized(array, self.binarize), column_names(X), allow_missing)
-
-    def _query_rows(self, X: Any) -> AnyArray:
-        """Check a table that questions are asked about; NaN is missing."""
-        check_is_fitted(self)
-        return binarized(self._numeric(X, reset=False), self.binarize)
-
-    def _numeric(self, X: Any, reset: bool) -> AnyArray:
-        if hasattr(X, "toarray"):
-            raise DataError("X: sparse tables are not supported; pass X.toarray()")
-        if getattr(getattr(X, "dtype", None), "kind", "") == "c":
-            raise DataError("X: Complex data not supported; expected real numbers")
-        array = table(X, what="X")
-        # scikit-learn remembers and compares names and numbers of columns; the values are checked here, by cell.
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if not reset and array.shape[1] != self.n_features_in_:
-            raise DataError(
-                f"X has {array.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-        return array
-
-    def _row_weights(self, sample_weight: Any, n_rows: int) -> FloatArray | None:
-        """Check the weights of the training rows."""
-        if sample_weight is None:
-            return None
-        weights = weights_of_rows(sample_weight, n_rows)
-        if not weights.any():
-            raise DataError("sample_weight: expected some weight above 0, found that every weight is zero")
-        return weights
-
-
-class DensityEstimator(DensityMixin, BinaryInput):  # type: ignore[misc]
+class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
     """An estimator whose result is a circuit, `circuit_`."""
 
     circuit_: Circuit
@@ -110,36 +55,79 @@ class DensityEstimator(DensityMixin, BinaryInput):  # type: ignore[misc]
             raise DataError("X: found 0 sample(s) while a minimum of 1 is required: the mean of nothing is undefined")
         return float(scores.mean())
 
-    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Return random rows."""
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Any:
+        """Return random rows: a DataFrame with the same labels and types if the model was fitted to one."""
         check_is_fitted(self)
-        return self.circuit_.sample(n_samples, random_state=random_state)
+        return self._given_back(self.circuit_.sample(n_samples, random_state=random_state))
 
-    def predict_marginals(self, X: Any) -> FloatArray:
-        """Return P(variable is 1 | the observed values of the row) for every variable: (rows, variables)."""
+    def predict_marginals(self, X: Any) -> Any:
+        """Return what the observed values of each row say of every variable.
+
+        For a table of binary columns: P(variable is 1 | row), an array (rows, variables). For other tables the columns
+        of the answer are those of `marginal_names()`: a binary variable has one, P(1 | row); a categorical or ordinal
+        one has P(value | row) for each value; a real one has its mean given the row. The answer is a DataFrame if the
+        model was fitted to one.
+        """
         rows = self._query_rows(X)
-        return self.circuit_.marginals(rows)
+        if self.columns_.are_binary:
+            return self.circuit_.marginals(rows)
+        table, means = _table_of_marginals(self.circuit_, rows), self.circuit_.means(rows)
+        parts = []
+        for variable, domain in enumerate(self.columns_.domains):
+            size = None if domain is None else domain.cardinality
+            first = 1 if size == 2 else 0
+            parts.append(means[:, [variable]] if size is None else table[:, variable, first:size])
+        answer = np.hstack(parts)
+        if self._template is None:
+            return answer
+        index = getattr(X, "index", None)
+        return type(self._template)(answer, index=index, columns=self.marginal_names())
+
+    def marginal_names(self) -> list[str]:
+        """Return the names of the columns of `predict_marginals`, such as "colour=red"; X0, X1, … without names."""
+        check_is_fitted(self)
+        columns, names = self.columns_, []
+        for variable, domain in enumerate(columns.domains):
+            name = f"X{variable}" if columns.names is None else columns.names[variable]
+            size = None if domain is None else domain.cardinality
+            names += [name] if size in (None, 2) else [f"{name}={columns.label(variable, v)}" for v in range(size or 0)]
+        return names
 
     def impute(self, X: Any, method: ImputeMethod = "marginal", random_state: RandomState = None) -> Any:
-        """Return the table with its missing values filled in; a DataFrame comes back as a DataFrame.
+        """Return the table with its missing values filled in and nothing else changed; a DataFrame stays a DataFrame.
 
         Args:
             X: The table.
-            method: "marginal" takes each cell's likelier value given the row, "mpe" the likeliest completion of the row
-                as a whole, "sample" a random completion.
+            method: "marginal" takes each cell's likeliest value given the row, and the mean for real variables; "mpe"
+                the likeliest completion of the row as a whole; "sample" a random completion.
             random_state: The seed for "sample".
         """
         rows = self._query_rows(X)
         match method:
             case "marginal":
-                likelier = (self.circuit_.marginals(rows) > 0.5).astype(np.float64)
-                filled = np.where(np.isnan(rows), likelier, rows)
+                filled = np.where(np.isnan(rows), _likeliest(self.circuit_, rows), rows)
             case "mpe":
                 filled = self.circuit_.mpe(rows).values
             case "sample":
                 filled = self.circuit_.sample(given=rows, random_state=random_state)
             case _:
                 raise ParameterError(f"impute: expected method 'marginal', 'mpe' or 'sample', found {method!r}")
-        if hasattr(X, "columns"):
-            return type(X)(filled, index=X.index, columns=X.columns)
-        return filled
+        if self.binarize is not None:
+            filled = np.where(np.isnan(rows), filled, table(X))  # only what was missing is 0 or 1
+        frame = as_frame(X)
+        if frame is None:
+            return self.columns_.values(filled)
+        return self.columns_.decode(filled, list(frame.dtypes), frame.index, frame.columns)
+
+
+def _table_of_marginals(circuit: Circuit, rows: AnyArray) -> FloatArray:
+    """Return P(variable = value | row) for all values: (rows, variables, values)."""
+    found = circuit.marginals(rows)
+    return found if found.ndim == 3 else np.stack([1 - found, found], axis=2)
+
+
+def _likeliest(circuit: Circuit, rows: AnyArray) -> FloatArray:
+    """Return each cell's likeliest value given its row; the mean where it is real."""
+    found = np.nan_to_num(_table_of_marginals(circuit, rows), nan=-1.0).argmax(axis=2).astype(np.float64)
+    real = [domain is not None and not domain.is_discrete for domain in circuit.domains]
+    return np.where(real, circuit.means(rows), found) if any(real) else found

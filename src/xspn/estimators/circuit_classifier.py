@@ -13,15 +13,17 @@ from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.errors import DataError
 from xspn._core.logspace import logsumexp_quiet
 from xspn._core.random import RandomState, child_seed, generator
+from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node, Product, Sum
-from xspn.estimators.base import BinaryInput, DensityEstimator, all_or_nothing
-from xspn.learning.binary import cells_of
+from xspn.estimators.base import DensityEstimator, all_or_nothing
+from xspn.estimators.table_input import TableInput
 from xspn.leaves.categorical import Categorical
 from xspn.model import Circuit
+from xspn.model.labels import plain
 
 
-class CircuitClassifier(ClassifierMixin, BinaryInput):  # type: ignore[misc]
-    """Classifies rows of zeros and ones by P(y | x) ∝ P(x | y) P(y), with a density estimator for each class."""
+class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
+    """Classifies rows by P(y | x) ∝ P(x | y) P(y), with a density estimator for each class."""
 
     random_state: RandomState
     circuit_: Circuit
@@ -30,13 +32,13 @@ class CircuitClassifier(ClassifierMixin, BinaryInput):  # type: ignore[misc]
     @all_or_nothing
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Learn a circuit for each class; rows of weight 0, and classes of such rows only, count as absent."""
-        bits = self._training_bits(X)
-        labels = _labels(y, len(bits))
-        weights = self._row_weights(sample_weight, len(bits))
+        cells = self._training_table(X)
+        labels = _labels(y, len(cells))
+        weights = self._row_weights(sample_weight, len(cells))
         if weights is None:
-            weights = np.ones(len(bits))
+            weights = np.ones(len(cells))
         counts = weights > 0
-        bits, labels, weights = bits[counts], labels[counts], weights[counts]
+        cells, labels, weights = cells[counts], labels[counts], weights[counts]
         classes, which = np.unique(labels, return_inverse=True)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         masses = np.bincount(which, weights=weights, minlength=len(classes))
@@ -44,21 +46,17 @@ class CircuitClassifier(ClassifierMixin, BinaryInput):  # type: ignore[misc]
         for index in range(len(classes)):
             own = which == index
             model = clone(self._density()).set_params(random_state=child_seed(seed, index))
-            model.fit(cells_of(bits[own]), sample_weight=weights[own])
+            model.fit(cells[own], sample_weight=weights[own])
             label = np.eye(len(classes))[index]
-            branches.append(Product([model.circuit_.root, Categorical(bits.shape[1], label)]))
-        names = getattr(self, "feature_names_in_", None)
-        circuit = Circuit(
-            branches[0] if len(branches) == 1 else Sum(masses / masses.sum(), branches),
-            None if names is None else [*names, _unused_name(list(names))],
-            bits.shape[1] + 1,
-        )
-        self.classes_, self.circuit_ = classes, circuit
+            branches.append(Product([model.circuit_.root, Categorical(cells.shape[1], label)]))
+        root = branches[0] if len(branches) == 1 else Sum(masses / masses.sum(), branches)
+        columns = self.columns_.with_class(_class_labels(classes), len(classes))
+        self.classes_, self.circuit_ = classes, Circuit.of_columns(Graph(root, len(columns)), columns)
         return self
 
     @abstractmethod
     def _density(self) -> DensityEstimator:
-        """Return the density estimator of one class, with a parameter `random_state`; its table is binary already."""
+        """Return the density estimator of one class, with a parameter `random_state`; its table is one of codes."""
 
     def _joint(self, X: Any) -> FloatArray:
         """Return log P(x, y) for every class: (rows, classes)."""
@@ -104,9 +102,9 @@ def _labels(y: Any, n_rows: int) -> AnyArray:
     return labels
 
 
-def _unused_name(names: list[str]) -> str:
-    """Return a name for the class column that no other column has."""
-    name = "class"
-    while name in names:
-        name += "_"
-    return name
+def _class_labels(classes: AnyArray) -> list[Any] | None:
+    """Return the classes as labels of the class column; None where they are 0, 1, … or no plain values."""
+    own = [plain(label) for label in classes]
+    if own == list(range(len(own))) or not all(isinstance(label, str | bool | int | float) for label in own):
+        return None
+    return own

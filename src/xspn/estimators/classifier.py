@@ -6,14 +6,14 @@ from xspn.estimators.xspn import XSPN
 
 
 class XSPNClassifier(CircuitClassifier, LearnerParameters):
-    """Classify rows of zeros and ones by P(y | x) ∝ P(x | y) P(y), with a circuit for each class.
+    """Classify rows by P(y | x) ∝ P(x | y) P(y), with a circuit for each class.
 
     The parameters are those of `XSPN`, described at `LearnerParameters`. Missing values at prediction time are summed
     out exactly.
 
     Attributes:
         classes_: The labels.
-        circuit_: The whole classifier as one circuit: the columns of the table, then the class (as its index).
+        circuit_: The whole classifier as one circuit: the columns of the table, then the class.
         n_features_in_: The number of columns.
 
     Examples:
@@ -26,5 +26,5 @@ class XSPNClassifier(CircuitClassifier, LearnerParameters):
     """
 
     def _density(self) -> XSPN:
-        """Return the density estimator of one class; its table is binary already."""
-        return XSPN(**{**self.get_params(), "binarize": None})
+        """Return the density estimator of one class; its table is one of codes, in the domains of the whole."""
+        return XSPN(**{**self.get_params(), "binarize": None, "domains": list(self.columns_.domains)})

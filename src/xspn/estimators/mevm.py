@@ -3,9 +3,10 @@
 from typing import Any, Self
 
 from xspn._core.random import RandomState, generator
-from xspn.estimators.base import DensityEstimator, all_or_nothing, binarized
-from xspn.learning.binary import binary_table, column_names
-from xspn.learning.data import BinaryData, Bits
+from xspn.circuit.graph import Graph
+from xspn.estimators.base import DensityEstimator, all_or_nothing
+from xspn.learning.binary import binary_table
+from xspn.learning.data import BinaryData
 from xspn.learning.mevm import MEVMOptions, Structure, fit_mevm
 from xspn.model import Circuit
 
@@ -74,7 +75,7 @@ class MEVM(DensityEstimator):
         """Learn the mixture.
 
         Args:
-            X: A table of zeros and ones (array or DataFrame; bool, int or float).
+            X: A table of zeros and ones (array or DataFrame; bool, int, float, or text with two labels in a column).
             y: Ignored.
             X_valid: Rows that tell when to stop, and which start is the best one.
             sample_weight: How often each row counts.
@@ -84,16 +85,11 @@ class MEVM(DensityEstimator):
         )
         bits = self._training_bits(X)
         weights = self._row_weights(sample_weight, len(bits))
-        valid = None if X_valid is None else BinaryData.of(self._validation_bits(X_valid))
+        valid = None if X_valid is None else BinaryData.of(binary_table(self._codes(X_valid), self.columns_.names))
         fit = fit_mevm(BinaryData.of(bits, weights), options, generator(self.random_state), valid)
-        names = getattr(self, "feature_names_in_", None)
-        self.circuit_ = Circuit(fit.root, None if names is None else list(names), bits.shape[1])
+        self.circuit_ = Circuit.of_columns(Graph(fit.root, bits.shape[1]), self.columns_)
         self.log_likelihoods_ = fit.log_likelihoods
         return self
-
-    def _validation_bits(self, X_valid: Any) -> Bits:
-        array = binarized(self._numeric(X_valid, reset=False), self.binarize)
-        return binary_table(array, column_names(X_valid))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")

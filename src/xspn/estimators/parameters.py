@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from xspn._core.random import RandomState
-from xspn.estimators.base import BinaryInput
 from xspn.estimators.options import paper_models
+from xspn.estimators.table_input import TableInput
 
 
-class LearnerParameters(BinaryInput):
+class LearnerParameters(TableInput):
     """Everything that can be set about learning a circuit.
 
     Args:
@@ -21,7 +21,10 @@ class LearnerParameters(BinaryInput):
         clustering: "auto", "bernoulli", "variable", "gmm" (as in the paper) or "kmeans".
         fallback: "auto", "factorized", "exchangeable", "chow_liu" or "blocks".
         n_estimators: The number of circuits, learned on bootstrap samples and mixed into one.
-        binarize: Values above this number count as 1, others as 0; None takes zeros and ones only.
+        domains: What the columns hold, where it shall not be inferred: "binary", "categorical", "ordinal", "real" or a
+            `Domain` for all of them; a mapping from names or indices to these or to lists of labels; or a list with one
+            for each column. See `xspn.model.kinds` for the rules. "binary" refuses anything else.
+        binarize: Values above this number count as 1, others as 0; None takes values as they are.
         options: Further settings of `xspn.learning.config.LearnConfig`, by name.
         n_jobs: Threads for one circuit, processes for several; −1 for all cores. The result does not depend on it.
         random_state: A seed, for the same circuit every time.
@@ -39,6 +42,7 @@ class LearnerParameters(BinaryInput):
         clustering: str = "auto",
         fallback: str = "auto",
         n_estimators: int = 1,
+        domains: Any = None,
         binarize: float | None = None,
         options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
@@ -54,6 +58,7 @@ class LearnerParameters(BinaryInput):
         self.clustering = clustering
         self.fallback = fallback
         self.n_estimators = n_estimators
+        self.domains = domains
         self.binarize = binarize
         self.options = options
         self.n_jobs = n_jobs

@@ -1,16 +1,19 @@
-"""`XSPN`: learn a circuit from a table of zeros and ones."""
+"""`XSPN`: learn a circuit from a table."""
 
 from collections.abc import Sequence
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.random import generator
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.explain import explain
 from xspn.estimators.options import learn_config
 from xspn.estimators.parameters import LearnerParameters
 from xspn.estimators.progress import learning_progress
+from xspn.learning.binary import binary_table
+from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag
 from xspn.learning.trace import Trace
@@ -27,6 +30,7 @@ class XSPN(LearnerParameters, DensityEstimator):
     Attributes:
         circuit_: The learned circuit, for every exact query.
         trace_: Why each of its nodes is what it is.
+        columns_: What is known of the columns: names, domains, labels and types.
         n_features_in_: The number of columns.
         feature_names_in_: Their names, if the table was a DataFrame.
         valid_score_: The mean log-likelihood of `X_valid`, if there was any.
@@ -51,26 +55,30 @@ class XSPN(LearnerParameters, DensityEstimator):
         """Learn the circuit.
 
         Args:
-            X: A table of zeros and ones (array or DataFrame; bool, int or float); NaN where a value is missing.
+            X: A table (array or DataFrame); NaN, None or NA where a value is missing. What kind each column is, is
+                found by the rules of `xspn.model.kinds`, or said by the parameter `domains`.
             y: Ignored.
             X_valid: Rows kept apart; their mean log-likelihood becomes `valid_score_`.
             sample_weight: How often each row counts.
         """
         config = learn_config(self)
-        bits = self._training_bits(X)
-        weights = self._row_weights(sample_weight, len(bits))
-        data = BinaryData.of(bits, weights, merge_equal_rows=config.clustering not in EQUAL_ROWS_MATTER)
+        cells = self._training_table(X)
+        data = self._data(cells, self._row_weights(sample_weight, len(cells)), config)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         with learning_progress(self.verbose, self.n_estimators) as progress:
             learned = learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress)
-        names = getattr(self, "feature_names_in_", None)
-        circuit = Circuit.of_graph(learned.graph, None if names is None else list(names))
+        circuit = Circuit.of_columns(learned.graph, self.columns_)
         self.circuit_, self.trace_ = circuit, learned.trace
         if hasattr(self, "valid_score_"):
             del self.valid_score_  # that of an earlier fit
         if X_valid is not None:
             self.valid_score_ = self.score(X_valid)
         return self
+
+    def _data(self, cells: AnyArray, weights: FloatArray | None, config: LearnConfig) -> BinaryData:
+        """Return the rows as the learner wants them."""
+        bits = binary_table(cells, self.columns_.names, allow_missing=True)
+        return BinaryData.of(bits, weights, merge_equal_rows=config.clustering not in EQUAL_ROWS_MATTER)
 
     def explain(self, most: int = 10, names: Sequence[str] | None = None) -> str:
         """Say in words what was found: which variables are exchangeable, where, and with what evidence.

@@ -1,14 +1,17 @@
 """A circuit as JSON text: flat, versioned, with a digest. No pickle, no eval.
 
 ```
-{"format": "xspn-circuit", "schema": 1, "digest": "sha256 of everything else", "names": [...] or null,
- "domains": [{"cardinality": 2}, ...], "nodes": [
+{"format": "xspn-circuit", "schema": 2, "digest": "sha256 of everything else", "names": [...] or null,
+ "domains": [{"cardinality": 2}, {"cardinality": 5, "ordered": true}, {"cardinality": null}, ...],
+ "labels": [["no", "yes"], null, ...] or null, "dtypes": ["bool", null, ...] or null, "nodes": [
     {"type": "bernoulli", "variables": [0], "p": 0.4},
     {"type": "sum", "weights": [...], "children": [ids of earlier nodes]}, ...]}
 ```
 
-Children come before parents and the last node is the root. Numbers are written with as many digits as bring back the
-same bits; −inf, which JSON has no number for, is the string "-inf".
+Labels are what the values of a column stand for, dtypes the types of a DataFrame's columns. Schema 1 has neither, and
+no order in domains; a circuit that needs none of them is still written in it. Children come before parents and the last
+node is the root. Numbers are written with as many digits as bring back the same bits; −inf, which JSON has no number
+for, is the string "-inf".
 """
 
 import hashlib
@@ -17,12 +20,16 @@ from math import inf
 from typing import Any
 
 from xspn._core.errors import FormatError, XSPNError
-from xspn.circuit.graph import from_records
+from xspn.circuit.domain import Domain
+from xspn.circuit.graph import Graph, from_records
 from xspn.leaves.base import Leaf, leaf_from_params
 from xspn.model import Circuit
+from xspn.model.columns import Columns
 
 FORMAT = "xspn-circuit"
-SCHEMA = 1
+SCHEMA = 2
+KEYS = {1: ("names", "domains", "nodes"), 2: ("names", "domains", "labels", "dtypes", "nodes")}
+OPTIONAL = ("names", "labels", "dtypes")  # null where there are none
 
 
 def to_json(circuit: Circuit, indent: int | None = None) -> str:
@@ -33,12 +40,18 @@ def to_json(circuit: Circuit, indent: int | None = None) -> str:
         >>> from_json(to_json(Circuit(Bernoulli(0, p=0.1), names=["rain"]))).root
         Bernoulli(0, p=0.1)
     """
+    columns = circuit.columns
     content: dict[str, Any] = {
-        "names": None if circuit.names is None else list(circuit.names),
-        "domains": [None if domain is None else domain.to_params() for domain in circuit.domains],
+        "names": None if columns.names is None else list(columns.names),
+        "domains": [None if domain is None else domain.to_params() for domain in columns.domains],
+        "labels": [own and list(own) for own in columns.labels] if any(columns.labels) else None,
+        "dtypes": list(columns.dtypes) if any(columns.dtypes) else None,
         "nodes": [_node(kind, payload, children) for kind, payload, children in circuit.graph.records()],
     }
-    head = {"format": FORMAT, "schema": SCHEMA, "digest": _digest(content)}
+    ordered = any(domain is not None and domain.ordered for domain in columns.domains)
+    schema = 2 if ordered or content["labels"] or content["dtypes"] else 1
+    content = {key: content[key] for key in KEYS[schema]}
+    head = {"format": FORMAT, "schema": schema, "digest": _digest(content)}
     return json.dumps({**head, **content}, indent=indent, allow_nan=False, ensure_ascii=False)
 
 
@@ -95,10 +108,10 @@ def _parse(text: str, source: str) -> dict[str, Any]:
         raise FormatError(f"{source}: unreadable schema version {schema!r}")
     if schema > SCHEMA:
         raise FormatError(f"{source}: written in schema {schema}, this version reads up to {SCHEMA}; upgrade xspn")
-    missing = [key for key in ("digest", "names", "domains", "nodes") if key not in data]
+    missing = [key for key in ("digest", *KEYS[schema]) if key not in data]
     if missing:
         raise FormatError(f"{source}: {missing[0]!r} is missing; the file was altered")
-    _check_content({key: data[key] for key in ("names", "domains", "nodes")}, data["digest"], source)
+    _check_content({key: data[key] for key in KEYS[schema]}, data["digest"], source)
     return data
 
 
@@ -110,10 +123,12 @@ def _check_content(content: dict[str, Any], digest: Any, source: str) -> None:
     if not same:
         raise FormatError(f"{source}: the content does not match its digest; the file was altered")
     for key, value in content.items():
-        if not (isinstance(value, list) or (key == "names" and value is None)):
+        if not (isinstance(value, list) or (key in OPTIONAL and value is None)):
             raise FormatError(f"{source}: {key!r} is not a list; the file was altered")
     if not all(isinstance(name, str) for name in content["names"] or ()):
         raise FormatError(f"{source}: some name is not a text; the file was altered")
+    if not all(dtype is None or isinstance(dtype, str) for dtype in content.get("dtypes") or ()):
+        raise FormatError(f"{source}: some type of a column is not a text; the file was altered")
 
 
 def _build(data: dict[str, Any], source: str) -> Circuit:
@@ -126,9 +141,19 @@ def _build(data: dict[str, Any], source: str) -> Circuit:
     if not records:
         raise FormatError(f"{source}: there are no nodes")
     try:
-        return Circuit(from_records(records), data["names"], len(data["domains"]))
+        graph = Graph(from_records(records), len(data["domains"]))
+        ordered = [_ordered(domain, stored) for domain, stored in zip(graph.domains, data["domains"], strict=True)]
+        columns = Columns.of(ordered, data["names"], data.get("labels"), data.get("dtypes"))
+        return Circuit.of_columns(graph, columns)
     except (XSPNError, TypeError) as error:
         raise FormatError(f"{source}: the nodes do not form a circuit ({error})") from error
+
+
+def _ordered(domain: Domain | None, stored: Any) -> Domain | None:
+    """Return a leaf's domain with the order that the file says its values have."""
+    if domain is None or not domain.is_discrete or not isinstance(stored, dict):
+        return domain
+    return Domain(domain.cardinality, stored.get("ordered", False))
 
 
 def _record(node: dict[str, Any], index: int) -> tuple[str, Any, tuple[int, ...]]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from xspn._core.errors import ParameterError
 from xspn._core.options import whole_number
 from xspn._core.random import child_seed
 from xspn.circuit.graph import Graph, from_records
@@ -30,6 +31,7 @@ def learn_bag(
     One circuit is learned by threads, several by processes; the result is the same for any number of them.
     """
     whole_number("n_estimators", n_circuits, 1)
+    check_n_jobs(n_jobs)
     if n_circuits == 1:
         return learn(data, config, seed, effective_n_jobs(n_jobs), progress)
     jobs = (delayed(_member)(data, config, child_seed(seed, index)) for index in range(n_circuits))
@@ -42,6 +44,12 @@ def learn_bag(
     root = Sum(np.full(n_circuits, 1.0 / n_circuits), roots)
     whole = Graph(root, data.bits.shape[1])
     return Learned(whole, _joined(whole, roots, [trace for _, trace in members]))
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Refuse a number of workers that means nothing: zero, or a fraction."""
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
+        raise ParameterError(f"n_jobs: expected a number of workers, −1 for all cores, or None, found {n_jobs!r}")
 
 
 def _member(data: BinaryData, config: LearnConfig, seed: int) -> tuple[list[Any], Trace]:

@@ -101,6 +101,11 @@ class Leaf(LeafNode):
         total = logsumexp_quiet(joint, axis=2)[:, :, None]
         return np.asarray(np.exp(joint - np.where(np.isneginf(total), 0.0, total)))
 
+    def means(self, x: FloatArray) -> FloatArray:
+        """Return E[X_i | the observed part of the row]: (rows, n); families of real variables say how."""
+        table = self.marginals(x)
+        return np.asarray(table @ np.arange(table.shape[2], dtype=np.float64))
+
     def count_distribution(self) -> FloatArray:
         """Return P(number of ones among the leaf's variables = k) for k = 0..n; binary variables only."""
         raise QueryError(f"{type(self).__name__}: ones can be counted among binary variables only")

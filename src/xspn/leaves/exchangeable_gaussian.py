@@ -140,6 +140,10 @@ class ExchangeableGaussian(Leaf):
             return Gaussian(variables[0], mean=mean, std=float(np.sqrt(variance)))
         return ExchangeableGaussian(variables, mean, float(np.sqrt(variance)), shared / variance)
 
+    def means(self, x: FloatArray) -> FloatArray:
+        """Return each row filled with the conditional mean, which is the mode."""
+        return self.mode(x)[0]
+
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the mean and E[x xᵀ]."""
         n = len(self._variables)

@@ -62,6 +62,10 @@ class Gaussian(Univariate):
         """Fill with normal draws."""
         return np.where(np.isnan(x), rng.normal(self.mean, self.std, size=x.shape), x)
 
+    def means(self, x: FloatArray) -> FloatArray:
+        """Return each row filled with the conditional mean, which is the mode."""
+        return self.mode(x)[0]
+
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the mean and the mean square."""
         return np.array([self.mean]), np.array([[self.mean**2 + self.std**2]])

@@ -1,6 +1,6 @@
 """`Circuit`: a graph of nodes with names, and every exact query as a method."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,13 +17,14 @@ from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
 from xspn.circuit.summary import Summary, summarize
 from xspn.engine import Program, compile_graph
-from xspn.inference import conditional, likelihood, marginal, moments, mpe, sampling
+from xspn.inference import conditional, expectation, likelihood, marginal, moments, mpe, sampling
 from xspn.inference.moments import Moments
 from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
 from xspn.learning.parameters import EMOptions, fit_parameters
 from xspn.leaves import Smoothing
 from xspn.model.columns import Columns
+from xspn.model.labels import Labels
 
 Variable = int | str
 
@@ -31,14 +32,16 @@ Variable = int | str
 class Circuit:
     """A probabilistic circuit: a distribution over the columns of a table.
 
-    Tables are arrays or DataFrames with `n_variables` columns; NaN is missing and always summed out exactly. A circuit
-    that has been marginalised or conditioned keeps its columns: those outside its scope are ignored in questions and
-    NaN in answers.
+    Tables are arrays or DataFrames with `n_variables` columns; NaN (None, NA) is missing and always summed out exactly.
+    A circuit that has been marginalised or conditioned keeps its columns: those outside its scope are ignored in
+    questions and NaN in answers.
 
     Args:
         root: The root node.
         names: The names of the columns, if they have any.
         n_variables: The number of columns, if there are more than the largest variable tells.
+        labels: What the values 0..k−1 of discrete columns stand for: a mapping {variable: labels}, or a list with
+            labels or None for each column. Questions may then be asked in labels; in plain arrays numbers are codes.
 
     Examples:
         >>> from xspn import Bernoulli, Exchangeable, Product
@@ -50,19 +53,33 @@ class Circuit:
         [[1.0, 0.545455, 0.4]]
         >>> c.count_distribution(["ann", "bob"]).round(6).tolist()
         [0.2, 0.5, 0.3]
+        >>> rain = Circuit(Bernoulli(0, p=0.4), names=["rain"], labels={"rain": ["dry", "wet"]})
+        >>> float(np.exp(rain.log_likelihood([["wet"]]))[0].round(6))
+        0.4
     """
 
-    def __init__(self, root: Node, names: Sequence[str] | None = None, n_variables: int | None = None) -> None:
+    def __init__(
+        self,
+        root: Node,
+        names: Sequence[str] | None = None,
+        n_variables: int | None = None,
+        labels: Mapping[Variable, Sequence[Any]] | Sequence[Sequence[Any] | None] | None = None,
+    ) -> None:
         width = len(names) if names is not None and n_variables is None else n_variables
         self._graph = Graph(root, width)
-        self._columns = Columns.of(self._graph.domains, names)
+        self._columns = Columns.of(self._graph.domains, names, labels)
 
     @classmethod
     def of_graph(cls, graph: Graph, names: Sequence[str] | None = None) -> "Circuit":
         """Return the circuit of nodes that are in order already."""
+        return cls.of_columns(graph, Columns.of(graph.domains, names))
+
+    @classmethod
+    def of_columns(cls, graph: Graph, columns: Columns) -> "Circuit":
+        """Return the circuit of nodes that are in order already, for tables of which the columns are known."""
         circuit = cls.__new__(cls)
         circuit._graph = graph
-        circuit._columns = Columns.of(graph.domains, names)
+        circuit._columns = columns.over(graph.domains)
         return circuit
 
     # -- structure ---------------------------------------------------------------------------------------------------
@@ -83,6 +100,16 @@ class Circuit:
         return self._columns.names
 
     @property
+    def columns(self) -> Columns:
+        """What is known of the columns: names, domains, labels and types."""
+        return self._columns
+
+    @property
+    def labels(self) -> tuple[Labels | None, ...]:
+        """What the values of each column stand for; None where they stand for themselves."""
+        return self._columns.labels
+
+    @property
     def n_variables(self) -> int:
         """The number of columns of a table for this circuit."""
         return self._graph.n_variables
@@ -95,7 +122,7 @@ class Circuit:
     @property
     def domains(self) -> tuple[Domain | None, ...]:
         """What each column may hold; None for a column outside the scope."""
-        return self._graph.domains
+        return self._columns.domains
 
     @cached_property
     def program(self) -> Program:
@@ -136,7 +163,7 @@ class Circuit:
         return self._with_root(transform.simplify(self.root))
 
     def _with_root(self, root: Node) -> "Circuit":
-        return Circuit(root, self.names, self.n_variables)
+        return Circuit.of_columns(Graph(root, self.n_variables), self._columns)
 
     # -- probabilities -----------------------------------------------------------------------------------------------
 
@@ -165,6 +192,13 @@ class Circuit:
         answer = marginal.marginals(self.program, rows, self.names)
         return answer[:, :, 1] if answer.shape[2] == 2 else answer
 
+    def means(self, evidence: Any = None) -> FloatArray:
+        """Return E[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.
+
+        Columns outside the circuit give NaN. Without evidence there is one row.
+        """
+        return expectation.means(self.program, self._columns.evidence(evidence), self.names)
+
     def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
         """Return the most probable completion of each row: `.values`, `.log_prob`, `.exact`.
 
@@ -185,6 +219,17 @@ class Circuit:
         if n is not None:
             rows = np.repeat(rows, n, axis=0)
         return sampling.sample(self.program, rows, generator(random_state), self.names)
+
+    def decode(self, rows: Any) -> Any:
+        """Return rows of codes, such as samples or completions, as a DataFrame with the columns' labels and types.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> rain = Circuit(Bernoulli(0, p=0.4), names=["rain"], labels={"rain": ["dry", "wet"]})
+            >>> rain.decode(rain.mpe().values)["rain"].tolist()
+            ['dry']
+        """
+        return self._columns.decode(self._columns.table(rows, "rows"))
 
     def moments(self) -> Moments:
         """Return means and covariances of all variables."""
@@ -257,11 +302,11 @@ class Circuit:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A flat list of records: pickling the nodes themselves would recurse as deep as the circuit.
-        return _restore, (list(self._graph.records()), self.names, self.n_variables)
+        return _restore, (list(self._graph.records()), self._columns)
 
     def __repr__(self) -> str:
         return f"Circuit({self.summary()})"
 
 
-def _restore(records: list[Any], names: Names | None, n_variables: int) -> Circuit:
-    return Circuit(from_records(records), names, n_variables)
+def _restore(records: list[Any], columns: Columns) -> Circuit:
+    return Circuit.of_columns(Graph(from_records(records), len(columns)), columns)

@@ -1,0 +1,106 @@
+"""DataFrames: their cells as plain arrays, and codes as columns of the type that they had.
+
+pandas is optional: a DataFrame is recognised by what it can do, and pandas is imported only to build one.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.checks import Names
+from xspn._core.errors import DataError, DataTypeError, MissingExtraError
+from xspn.circuit.domain import Domain
+from xspn.model.labels import Labels
+
+CATEGORY = "category"
+
+
+def as_frame(X: Any) -> Any | None:
+    """Return a table with named columns as a pandas DataFrame, and None for anything else."""
+    if hasattr(X, "columns") and hasattr(X, "iloc"):
+        return X
+    if hasattr(X, "columns") and hasattr(X, "to_pandas"):
+        return X.to_pandas()
+    return None
+
+
+def names_of(frame: Any) -> Names | None:
+    """Return the names of the columns, each of them once; None where they are numbers."""
+    names = list(frame.columns)
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"X: the column {name!r} occurs twice; give each column a name of its own")
+    texts = [isinstance(name, str) for name in names]
+    if any(texts) and not all(texts):
+        odd = names[texts.index(False)]
+        raise DataTypeError(f"X: expected all names of columns to be strings, found {odd!r}; use X.columns.astype(str)")
+    return tuple(names) if names and all(texts) else None
+
+
+def cells_of(column: Any, name: str) -> AnyArray:
+    """Return a column's cells: numbers and truth values as an array of their kind, anything else as objects."""
+    dtype = column.dtype
+    kind = getattr(dtype, "kind", "O")
+    if kind in "cmM":
+        found = "complex numbers" if kind == "c" else "dates or times"
+        raise DataTypeError(f"X: column {name} holds {found}; convert it to numbers or to text, or leave it out")
+    if isinstance(dtype, np.dtype) and kind in "biuf":
+        return np.asarray(column.to_numpy())
+    if kind in "biuf" and not hasattr(dtype, "categories"):
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(column.astype(object).to_numpy(dtype=object))
+
+
+def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, dtype: Any) -> Any:
+    """Return codes as a column's values: labels for codes, in the type that is asked for.
+
+    Real numbers become whole ones where the type is of whole numbers: the nearest that it can hold.
+    """
+    values = codes if labels is None else _labelled(codes, labels)
+    if dtype is None:
+        return values
+    pandas = need_pandas()
+    if str(dtype) == CATEGORY:
+        if not hasattr(dtype, "categories") or (labels and not set(labels) <= set(dtype.categories)):
+            dtype = pandas.CategoricalDtype(list(labels or ()), ordered=domain is not None and domain.ordered)
+        return pandas.Categorical(values, dtype=dtype)
+    if labels is None:
+        values = _numbers(codes, domain, dtype)
+    if (
+        np.isnan(codes).any()
+        and str(dtype)[:3] in ("boo", "int", "uin")
+        and "[" not in str(dtype)
+        and str(dtype) != "boolean"
+    ):
+        return values  # nothing stands for a missing value in this type
+    return pandas.array(values, dtype=dtype) if str(dtype) != "object" else np.asarray(values, dtype=object)
+
+
+def _labelled(codes: FloatArray, labels: Labels) -> AnyArray:
+    missing = np.isnan(codes)
+    values = np.empty(len(labels) + 1, dtype=object)
+    values[:] = [*labels, None]
+    return values[np.where(missing, len(labels), codes).astype(np.int64)]
+
+
+def _numbers(codes: FloatArray, domain: Domain | None, dtype: Any) -> AnyArray:
+    """Return numbers in a form that converts to the type without loss: rounded, or as truth values."""
+    text = str(dtype).lower()
+    if text.startswith("bool"):
+        return np.array([None if np.isnan(code) else bool(code) for code in codes], dtype=object)
+    if text.startswith(("int", "uint")):
+        limits = np.iinfo(text.split("[")[0])
+        return np.clip(np.rint(codes), float(limits.min), float(limits.max))
+    if text == "object" and domain is not None and domain.is_discrete:
+        return np.array([None if np.isnan(code) else int(code) for code in codes], dtype=object)
+    return codes
+
+
+def need_pandas() -> Any:
+    """Return pandas, or say how to get it."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingExtraError("tables with labels are pandas DataFrames; pip install pandas") from error
+    return pandas

@@ -1,0 +1,121 @@
+"""Training tables: columns inferred from arrays and DataFrames, cells turned into codes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from xspn._core.arrays import AnyArray
+from xspn._core.checks import Names, as_array, cell_name, column_index, table
+from xspn._core.errors import DataError, ParameterError
+from xspn.circuit.domain import Domain
+from xspn.model.columns import Columns
+from xspn.model.frames import as_frame, cells_of, names_of
+from xspn.model.kinds import Reading, Wish, read_column, wish_of, with_shared_labels
+
+BINARY = (Wish(word="binary"), Wish(domain=Domain.binary()))
+SHARED = ("categorical", "ordinal")  # said of all columns, these give them one scale
+
+
+def read_table(X: Any, domains: Any = None) -> tuple[Columns, AnyArray]:
+    """Return the columns of a training table, by the rules of `xspn.model.kinds`, and its cells as codes or numbers.
+
+    A table of zeros and ones comes back as it is, in its own type.
+
+    Examples:
+        >>> columns, cells = read_table([[0, 3, 0.5], [1, np.nan, 7]])
+        >>> [domain.kind for domain in columns.domains]
+        ['binary', 'ordinal', 'real']
+        >>> columns, cells = read_table([["no", "b"], ["yes", "a"]], domains=["binary", ["a", "b", "c"]])
+        >>> columns.labels, cells.tolist()
+        ((('no', 'yes'), ('a', 'b', 'c')), [[0.0, 1.0], [1.0, 0.0]])
+    """
+    frame = as_frame(X)
+    names = None if frame is None else names_of(frame)
+    if frame is None:
+        array = as_array(X, "X")
+        says_text = domains is not None and array.dtype.kind in "OUS" and array.ndim == 2
+        array = np.asarray(array, dtype=object) if says_text else table(array, what="X")
+        cells = list(array.T)
+        dtypes: list[Any] = [None] * len(cells)
+    else:
+        cells = [cells_of(frame.iloc[:, j], repr(name)) for j, name in enumerate(frame.columns)]
+        dtypes = list(frame.dtypes)
+        array = np.column_stack(cells) if cells else np.empty((len(frame), 0))
+    _refuse_empty(array.shape)
+    wishes = _wishes(domains, dtypes, names)
+    known = names is not None
+    if _is_binary(array) and all(wish in (None, *BINARY) for wish in wishes):
+        readings = [Reading(Domain.binary(), None, array[:, j]) for j in range(len(cells))]
+    else:
+        readings = _read(cells, wishes, names, shared=isinstance(domains, str) and domains in SHARED)
+        array = np.column_stack([reading.codes for reading in readings])
+    columns = Columns.of(
+        [reading.domain for reading in readings],
+        names,
+        [reading.labels for reading in readings],
+        [str(dtype) if known and dtype is not None else None for dtype in dtypes],
+    )
+    return columns, array
+
+
+def _refuse_empty(shape: tuple[int, ...]) -> None:
+    for count, kind in zip(shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise DataError(f"X: found 0 {kind}(s) (shape={shape}) while a minimum of 1 is required.")
+
+
+def _is_binary(array: AnyArray) -> bool:
+    """Whether a table holds zeros, ones and missing cells only."""
+    if array.dtype.kind == "b":
+        return True
+    if array.dtype.kind not in "iuf":
+        return False
+    return bool(((array == 0) | (array == 1) | np.isnan(array)).all())
+
+
+def _wishes(domains: Any, dtypes: Sequence[Any], names: Names | None) -> list[Wish | None]:
+    """Return what is wanted of each column: what the user says, else what its type says."""
+    n = len(dtypes)
+    if domains is None or isinstance(domains, str | Domain) or hasattr(domains, "categories"):
+        said = [domains] * n
+    elif isinstance(domains, Mapping):
+        by_column = {column_index(variable, n, names): own for variable, own in domains.items()}
+        said = [by_column.get(j) for j in range(n)]
+    elif isinstance(domains, Sequence):
+        if len(domains) != n:
+            raise ParameterError(f"domains: expected one for each of the {n} columns, found {len(domains)}")
+        said = list(domains)
+    else:
+        raise ParameterError(f"domains: expected a word, a mapping or a list, found {domains!r}")
+    wishes = []
+    for j, (own, dtype) in enumerate(zip(said, dtypes, strict=True)):
+        name = j if names is None else repr(names[j])
+        from_type = dtype if own is None and hasattr(dtype, "categories") else own
+        wishes.append(wish_of(from_type, f"domains of column {name}"))
+    return wishes
+
+
+def _read(cells: list[AnyArray], wishes: list[Wish | None], names: Names | None, shared: bool) -> list[Reading]:
+    if shared:
+        return _read_as_one(cells, wishes[0], names)
+    readings = []
+    for j, (own, wish) in enumerate(zip(cells, wishes, strict=True)):
+
+        def place(row: int, column: int = j) -> str:
+            return cell_name((row, column), names)
+
+        readings.append(read_column(own, wish, place, repr(j if names is None else names[j])))
+    return with_shared_labels(readings)
+
+
+def _read_as_one(cells: list[AnyArray], wish: Wish | None, names: Names | None) -> list[Reading]:
+    """Read all columns as if they were one below the other, so that they get one scale."""
+    n_rows = len(cells[0])
+
+    def place(row: int) -> str:
+        return cell_name((row % n_rows, row // n_rows), names)
+
+    whole = read_column(np.concatenate(cells), wish, place, "of the table")
+    return [replace(whole, codes=codes) for codes in np.split(whole.codes, len(cells))]
