@@ -1,16 +1,28 @@
-"""Pictures: structures of circuits, results of experiments. Needs matplotlib (`pip install 'xspn[plots]'`)."""
+"""Pictures: structures of circuits, answers, results of experiments. Needs matplotlib (`pip install 'xspn[plots]'`).
+
+Of a model: `draw_circuit`, `exchangeability_map`, `count_chart`, `posterior_bars`, `likelihood_histogram`. Each returns
+a matplotlib Figure (`figure.savefig("picture.png")`), and draws into axes of your own with `ax=`.
+"""
 
 from xspn.plotting.bars import difference_bars, grouped_bars
+from xspn.plotting.counts import count_chart
+from xspn.plotting.exchangeability_map import exchangeability_map
+from xspn.plotting.likelihoods import likelihood_histogram
+from xspn.plotting.queries import posterior_bars
 from xspn.plotting.runtime import runtime_lines
 from xspn.plotting.scatter import Point, named_scatter
 from xspn.plotting.structure import draw_circuit, draw_side_by_side
 
 __all__ = [
     "Point",
+    "count_chart",
     "difference_bars",
     "draw_circuit",
     "draw_side_by_side",
+    "exchangeability_map",
     "grouped_bars",
+    "likelihood_histogram",
     "named_scatter",
+    "posterior_bars",
     "runtime_lines",
 ]

@@ -2,10 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+from xspn._core.errors import ParameterError
 from xspn.model import Circuit
 from xspn.plotting.glyphs import draw_edge, draw_part
-from xspn.plotting.sketch import Sketch, sketch
-from xspn.plotting.style import FAINT, look, new_figure
+from xspn.plotting.outline import outline
+from xspn.plotting.overview import Overview
+from xspn.plotting.sketch import MOST_NODES, Sketch, sketch
+from xspn.plotting.style import FAINT, look, panel_in_inches
 from xspn.plotting.tree_layout import lay_out
 
 if TYPE_CHECKING:
@@ -13,54 +16,96 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GAP, LEVEL_GAP = 0.1, 0.24
+PAGE = 12.0  # inches: what is wider as a whole is folded
+MARGIN, BETWEEN = 0.08, 0.5
+PARTS = 28  # of a folded drawing: about a page
 
 
-def draw_circuit(circuit: Circuit, title: str = "", contexts: bool = True) -> "Figure":
-    """Draw a circuit as a tree, at the size at which its text is eight points.
+def draw_circuit(
+    circuit: Circuit,
+    title: str = "",
+    contexts: bool = True,
+    *,
+    max_nodes: int | None = None,
+    depth: int | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Draw the structure of a circuit of any size.
 
-    Sums are circles with +, with the weight of each branch at its edge; products are circles with ×. An exchangeable
-    leaf is the distribution of its number of ones, independent bits of one product are one panel. A bit that is certain
-    in a branch of a sum is written at its edge: it is the context that the branch stands for.
+    A circuit that fits a page is drawn as a whole, from top to bottom: sums are circles with +, with the weight of each
+    branch at its edge; products are circles with ×. An exchangeable leaf is the distribution of its number of ones,
+    independent bits of one product are one panel. A bit that is certain in a branch of a sum is written at its edge: it
+    is the context that the branch stands for.
+
+    A larger one is drawn from left to right, with lines as wide as the share of rows that take them. What covers most
+    rows and variables is opened up first; the rest stays folded, as a card that shows how many ones its variables
+    have, how many nodes it holds, and what its leaves are. A part that occurs again is drawn once and referred to.
 
     Args:
-        circuit: The circuit, of 400 nodes at most.
+        circuit: The circuit.
         title: A title.
-        contexts: Whether certain bits are drawn at edges and others together; otherwise every leaf by itself.
+        contexts: Whether certain bits are drawn at edges and others together; otherwise every leaf by itself. A folded
+            drawing always does that.
+        max_nodes: Fold until no more than so many parts are drawn: 28 where nothing is said.
+        depth: Fold what is more than so many levels below the root.
+        ax: Where to draw; a new figure by default, at the size at which text is eight points.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
-        QueryError: The circuit is too large for a picture.
+
+    Examples:
+        >>> from xspn import datasets
+        >>> figure = draw_circuit(datasets.truth("conference"), "Who comes to the conference?")
+        >>> figure = draw_circuit(datasets.truth("MEVM-l"), max_nodes=20)
+        >>> figure.savefig("structure.png")  # doctest: +SKIP
     """
-    return draw_side_by_side([(circuit, title, contexts)])
+    if (max_nodes is not None and max_nodes < 1) or (depth is not None and depth < 0):
+        raise ParameterError(f"draw: expected max_nodes ≥ 1 and depth ≥ 0, found {max_nodes} and {depth}")
+    if max_nodes is None and depth is None and len(circuit.graph) <= MOST_NODES:
+        whole = sketch(circuit, contexts)
+        width, height = lay_out(whole, GAP, LEVEL_GAP)
+        if width <= PAGE:
+            return _draw_whole([(whole, (width, height), title)], ax)
+    return _draw_folded(circuit, title, PARTS if max_nodes is None else max_nodes, depth, ax)
 
 
 def draw_side_by_side(parts: list[tuple[Circuit, str, bool]]) -> "Figure":
-    """Draw several circuits, each with its title, from left to right."""
-    roots = [sketch(circuit, contexts) for circuit, _, contexts in parts]
-    sizes = [_lay_out(root) for root in roots]
-    top, margin, between = 0.32 if any(title for _, title, _ in parts) else 0.05, 0.08, 0.5
-    widths = [max(width, len(title) * 0.085) for (width, _), (_, title, _) in zip(sizes, parts, strict=True)]
-    total = sum(widths) + between * (len(parts) - 1) + 2 * margin
-    height = max(height for _, height in sizes) + top + margin
-    with look():
-        figure = new_figure(total, height)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_xlim(0, total)
-        axes.set_ylim(height, 0)
-        axes.axis("off")
-        left = margin
-        for root, width, (own, _), (_, title, _) in zip(roots, widths, sizes, parts, strict=True):
+    """Draw several circuits as a whole, each with its title, from left to right.
+
+    Raises:
+        QueryError: A circuit has more than 400 nodes.
+    """
+    drawn = []
+    for circuit, title, contexts in parts:
+        root = sketch(circuit, contexts)
+        drawn.append((root, lay_out(root, GAP, LEVEL_GAP), title))
+    return _draw_whole(drawn, None)
+
+
+def _draw_folded(circuit: Circuit, title: str, max_nodes: int, depth: int | None, ax: "Axes | None") -> "Figure":
+    names = circuit.names or tuple(f"X{i}" for i in range(circuit.n_variables))
+    size = circuit.summary()
+    said = f"{size.nodes:,} nodes and {size.parameters:,} parameters over {size.variables} variables"
+    drawing = Overview(outline(circuit, max_nodes, depth), names, title, said)
+    with look(), panel_in_inches(ax, drawing.width, drawing.height) as axes:
+        drawing.draw(axes)
+    return axes.figure  # type: ignore[return-value]
+
+
+def _draw_whole(parts: list[tuple[Sketch, tuple[float, float], str]], ax: "Axes | None") -> "Figure":
+    top = 0.32 if any(title for _, _, title in parts) else 0.05
+    widths = [max(width, len(title) * 0.085) for _, (width, _), title in parts]
+    total = sum(widths) + BETWEEN * (len(parts) - 1) + 2 * MARGIN
+    height = max(height for _, (_, height), _ in parts) + top + MARGIN
+    with look(), panel_in_inches(ax, total, height) as axes:
+        left = MARGIN
+        for width, (root, (own, _), title) in zip(widths, parts, strict=True):
             axes.text(left, 0.14, title, fontsize=10, fontweight="bold", va="center")
             _draw(axes, root, left + (width - own) / 2, top)
-            left += width + between
+            left += width + BETWEEN
             if left < total:
-                axes.plot([left - between / 2] * 2, [0.1, height - 0.1], color=FAINT, linewidth=0.8)
-    figure.set_layout_engine("none")
-    return figure
-
-
-def _lay_out(root: Sketch) -> tuple[float, float]:
-    return lay_out(root, GAP, LEVEL_GAP)
+                axes.plot([left - BETWEEN / 2] * 2, [0.1, height - 0.1], color=FAINT, linewidth=0.8)
+    return axes.figure  # type: ignore[return-value]
 
 
 def _draw(axes: "Axes", root: Sketch, left: float, top: float) -> None:

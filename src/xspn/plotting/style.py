@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from xspn._core.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Okabe and Ito's colours: told apart by everybody, and in print.
@@ -72,6 +75,49 @@ def new_figure(width: float, height: float) -> "Figure":
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def chart_axes(ax: "Axes | None", width: float, height: float) -> "Axes":
+    """Return the axes to draw a chart in: the caller's, with our frame, or those of a new figure of this size."""
+    if ax is None:
+        return new_figure(width, height).add_subplot()
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.set_axisbelow(True)
+    ax.grid(visible=True, color=SETTINGS["grid.color"], linewidth=SETTINGS["grid.linewidth"])
+    return ax
+
+
+@contextmanager
+def panel_in_inches(ax: "Axes | None", width: float, height: float) -> "Iterator[Axes]":
+    """Give axes without a frame whose units are inches, y pointing down; in axes that are smaller all shrinks."""
+    if ax is None:
+        figure = new_figure(width, height)
+        figure.set_layout_engine("none")
+        axes = figure.add_axes((0, 0, 1, 1))
+        scale = 1.0
+    else:
+        axes = ax
+        box = axes.get_window_extent().transformed(axes.figure.dpi_scale_trans.inverted())
+        scale = min(box.width / width, box.height / height)
+        axes.set_aspect("equal", anchor="NW")
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    axes.axis("off")
+    before = set(axes.get_children())
+    yield axes
+    _shrink([artist for artist in axes.get_children() if artist not in before], scale)
+
+
+def _shrink(artists: list[Any], scale: float) -> None:
+    """Make text and lines smaller: unlike places, they are not measured in the axes' units."""
+    for artist in artists:
+        if hasattr(artist, "set_fontsize"):
+            artist.set_fontsize(artist.get_fontsize() * scale)
+        elif hasattr(artist, "set_markersize"):
+            artist.set_markersize(artist.get_markersize() * scale)
+        if hasattr(artist, "set_linewidth") and hasattr(artist, "get_linewidth"):
+            artist.set_linewidth(np.asarray(artist.get_linewidth()) * scale)
 
 
 def image(figure: "Figure", kind: Format = "png", dpi: int = 160) -> bytes:

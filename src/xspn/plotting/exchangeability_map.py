@@ -1,0 +1,177 @@
+"""The map of exchangeability: which variables can be interchanged with which."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.errors import DataError
+from xspn.plotting.models import Model, circuit_of, names_of
+from xspn.plotting.names import cut, names_within
+from xspn.plotting.sharing import grouped_order, shared_leaves
+from xspn.plotting.style import GREY, INK, ORANGE, SERIES, look, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_NAMED = 48  # variables with a name at their row
+MOST_GROUPS = 7  # groups with a name beside the map
+LETTERS = 20
+PALE_TO_DARK = ("#FFFFFF", "#D6E6F2", "#7FB3D5", "#0072B2", "#004468")
+
+
+def exchangeability_map(
+    source: Model | FloatArray,
+    names: Sequence[str] | None = None,
+    *,
+    groups: Mapping[str, Any] | Sequence[Any] | None = None,
+    threshold: float | None = None,
+    title: str | None = None,
+    label: str | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Draw a map of variables × variables: how often two of them are in one exchangeable leaf.
+
+    Variables that share leaves stand together; frames mark groups that share a leaf for most rows, with their names.
+
+    Args:
+        source: A circuit, an estimator that has learned one, or a matrix of shares between 0 and 1 (such as p-values of
+            pairs).
+        names: The variables' names, if the source has none or others shall be shown.
+        groups: What is known about each variable (a party, a department): one value each, or {name: value}. It is shown
+            as colours at the edge, and has no influence on the order.
+        threshold: Variables that are together for more than this share of rows, on average, form a group; found from
+            the matrix by default.
+        title: A title.
+        label: What the colours mean.
+        ax: Where to draw; a new figure by default.
+
+    Examples:
+        >>> from xspn import datasets
+        >>> figure = exchangeability_map(datasets.truth("conference"))
+        >>> figure = exchangeability_map(np.eye(4), names=["ann", "bob", "cem", "dana"])
+    """
+    shares, own_names = _shares(source)
+    said = tuple(names) if names is not None else own_names
+    if len(said) != len(shares):
+        raise DataError(f"names: expected {len(shares)}, one for each variable, found {len(said)}")
+    order, groups_found, limit = grouped_order(shares, threshold)
+    found = [group for group in groups_found if len(group) > 2 or len(shares) <= MOST_NAMED]
+    heading = title if title is not None else _heading(len(shares), found)
+    meaning = label or "share of rows for which two variables are in one exchangeable leaf"
+    with look():
+        if ax is None:
+            figure = new_figure(7.2, 5.6)
+            ax = figure.add_subplot()
+        image = _matrix(ax, shares[np.ix_(order, order)])
+        _frames(ax, [said[v] for v in order], order, found)
+        _axis(ax, [said[v] for v in order])
+        if groups is not None:
+            _known_groups(ax, [_value_of(groups, v, said) for v in order])
+        ax.set_title(heading, loc="left", pad=20 if groups is not None else 6)
+        bar = ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.5, aspect=36, pad=0.03)
+        bar.outline.set_visible(False)
+        framed = f"; frames: over {100 * limit:.0f} % on average" if found else ""
+        bar.set_label(f"{meaning}{framed}", fontsize=8)
+        bar.ax.tick_params(labelsize=7.5)
+    return ax.figure  # type: ignore[return-value]
+
+
+def _shares(source: Any) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the matrix and the names of its variables."""
+    if not isinstance(source, np.ndarray):
+        circuit = circuit_of(source)
+        inside = np.array(list(circuit.scope))
+        names = names_of(circuit)
+        return shared_leaves(circuit)[np.ix_(inside, inside)], tuple(names[v] for v in inside)
+    if source.ndim != 2 or source.shape[0] != source.shape[1] or np.isnan(source).any():
+        raise DataError(f"exchangeability_map: expected a square matrix without NaN, found shape {source.shape}")
+    return source, tuple(f"X{i}" for i in range(len(source)))
+
+
+def _largest(shares: FloatArray) -> float:
+    """Return the largest share of two different variables, in full tenths: where the colours end."""
+    apart = shares[~np.eye(len(shares), dtype=bool)]
+    return float(np.ceil(10 * min(1.0, max(apart.max(initial=0.0), 0.1)) - 1e-9) / 10)
+
+
+def _heading(n: int, found: list[IntArray]) -> str:
+    if not found:
+        return f"{n} variables, hardly any two interchangeable"
+    groups = "one group" if len(found) == 1 else f"{len(found)} groups"
+    return f"{sum(map(len, found))} of {n} variables in {groups}, interchangeable within"
+
+
+def _matrix(axes: "Axes", shares: FloatArray) -> Any:
+    from matplotlib.colors import LinearSegmentedColormap, PowerNorm
+
+    colours = LinearSegmentedColormap.from_list("shares", PALE_TO_DARK).with_extremes(bad="#E9ECEF")
+    others = np.where(np.eye(len(shares), dtype=bool), np.nan, shares)
+    largest = max(0.1, float(np.nanmax(others, initial=0.0)))
+    # Steeper for small shares: a large group is often together in part of the rows only.
+    image = axes.imshow(others, cmap=colours, norm=PowerNorm(0.6, 0, largest), interpolation="nearest", aspect="equal")
+    axes.grid(visible=False)
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+        spine.set_color("#D0D4D8")
+    return image
+
+
+def _frames(axes: "Axes", names: list[str], order: IntArray, found: list[IntArray]) -> None:
+    """Frame the groups, and name the largest beside the map, far enough from each other to be read."""
+    from matplotlib.patches import Rectangle
+
+    n = len(order)
+    place = {int(v): i for i, v in enumerate(order)}
+    named = {id(group) for group in sorted(found, key=lambda group: -len(group))[:MOST_GROUPS]}
+    lowest = -np.inf
+    for group in found:
+        start = min(place[int(v)] for v in group)
+        corner = (start - 0.5, start - 0.5)
+        axes.add_patch(Rectangle(corner, len(group), len(group), fill=False, edgecolor=ORANGE, linewidth=1.2, zorder=3))
+        if id(group) not in named:
+            continue
+        end, middle = start - 0.5 + len(group), start - 0.5 + len(group) / 2
+        lowest = max(middle, lowest + 0.08 * n)
+        line: dict[str, Any] = {"color": ORANGE, "linewidth": 0.7, "alpha": 0.8, "zorder": 3, "clip_on": False}
+        axes.plot([end, n - 0.5, 1.03 * n - 0.5], [middle, middle, lowest], **line)
+        said = names_within([names[place[int(v)]] for v in sorted(group)], 26)
+        axes.text(1.04 * n, lowest, f"{len(group)} variables\n{said}", fontsize=7.2, va="center", linespacing=1.25)
+    axes.set_xlim(-0.5, n - 0.5)
+    axes.set_ylim(n - 0.5, -0.5)
+
+
+def _axis(axes: "Axes", names: list[str]) -> None:
+    """Write the names if there is room for them."""
+    n = len(names)
+    axes.tick_params(length=0)
+    axes.set_xticks([])
+    if n <= MOST_NAMED:
+        axes.set_yticks(range(n), [cut(name, LETTERS) for name in names], fontsize=min(8.0, 280 / n))
+    else:
+        axes.set_yticks([])
+        axes.set_ylabel(f"{n} variables, those that share leaves together", color=GREY)
+
+
+def _known_groups(axes: "Axes", values: list[Any]) -> None:
+    """Draw a strip of colours above the map: what is known about each variable."""
+    from matplotlib.patches import Patch, Rectangle
+
+    n = len(values)
+    kinds = sorted({value for value in values if value is not None}, key=str)
+    colour = {kind: SERIES[place % len(SERIES)] for place, kind in enumerate(kinds)}
+    high = 0.025 * n
+    for place, value in enumerate(values):
+        if value is not None:
+            corner = (place - 0.5, -0.5 - 1.3 * high)
+            axes.add_patch(Rectangle(corner, 1, high, color=colour[value], linewidth=0, clip_on=False))
+    patches = [Patch(color=colour[kind], label=str(kind)) for kind in kinds]
+    axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.02, 1.06), fontsize=7.5, labelcolor=INK)
+
+
+def _value_of(groups: Any, variable: int, names: Sequence[str]) -> Any:
+    if isinstance(groups, Mapping):
+        return groups.get(names[variable])
+    return groups[variable]

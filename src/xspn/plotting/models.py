@@ -1,0 +1,31 @@
+"""What a picture may be made of: a circuit, or an estimator that has learned one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from xspn._core.errors import ParameterError
+from xspn.estimators.base import DensityEstimator
+from xspn.model import Circuit
+from xspn.plotting.names import names_within
+
+Model = Circuit | DensityEstimator
+
+
+def circuit_of(model: Any) -> Circuit:
+    """Return the circuit of a model."""
+    circuit = getattr(model, "circuit_", model)
+    if not isinstance(circuit, Circuit):
+        raise ParameterError(f"picture: expected a circuit or a fitted estimator, found {type(model).__name__}")
+    return circuit
+
+
+def names_of(circuit: Circuit) -> tuple[str, ...]:
+    """Return the variables' names: X0, X1, … where they have none."""
+    return circuit.names or tuple(f"X{i}" for i in range(circuit.n_variables))
+
+
+def said_of_evidence(circuit: Circuit, given: Mapping[Any, Any], letters: int = 60) -> str:
+    """Write evidence in a line."""
+    names = names_of(circuit)
+    said = [f"{names[key] if isinstance(key, int) else key} = {value}" for key, value in given.items()]
+    return names_within(said, letters)

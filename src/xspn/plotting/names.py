@@ -1,0 +1,58 @@
+"""Names of many variables in little room."""
+
+import re
+from collections.abc import Sequence
+
+
+def names_within(names: Sequence[str], letters: int) -> str:
+    """Name as many variables as there is room for; runs of numbered ones are drawn together.
+
+    Examples:
+        >>> names_within(["X1", "X2", "X3", "X7", "rain"], 40)
+        'X1…3, X7, rain'
+        >>> names_within(["ann", "bob", "cem", "dana", "eve"], 16)
+        'ann, bob, … eve'
+        >>> names_within([f"attends_{i}" for i in range(10)], 30)
+        'attends_0…9'
+    """
+    said = _runs(names)
+    if len(", ".join(said)) <= letters or len(said) == 1:
+        return cut(", ".join(said), letters)
+    last = f"… {said[-1]}"
+    shown: list[str] = []
+    for name in said[:-1]:
+        if len(", ".join([*shown, name, last])) > letters:
+            break
+        shown.append(name)
+    return ", ".join([*shown, last]) if shown else cut(f"{said[0]}, …", letters)
+
+
+def _runs(names: Sequence[str]) -> list[str]:
+    """Write x1, x2, x3 as x1…3, where at least three follow each other."""
+    said: list[str] = []
+    start = 0
+    while start < len(names):
+        end = start
+        while end + 1 < len(names) and _follows(names[end], names[end + 1]):
+            end += 1
+        if end - start >= 2:
+            said.append(f"{names[start]}…{_split(names[end])[1]}")
+        else:
+            said.extend(names[start : end + 1])
+        start = end + 1
+    return said
+
+
+def _follows(first: str, second: str) -> bool:
+    (stem, number), (other, following) = _split(first), _split(second)
+    return bool(number) and bool(following) and stem == other and int(following) == int(number) + 1
+
+
+def _split(name: str) -> tuple[str, str]:
+    found = re.fullmatch(r"(.*?)(\d*)", name, re.DOTALL)
+    return (found.group(1), found.group(2)) if found else (name, "")
+
+
+def cut(text: str, letters: int) -> str:
+    """Return as much of a text as there is room for."""
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"

@@ -1,0 +1,210 @@
+"""A large circuit as a tree from left to right: each leaf a small picture, each line as wide as its share of rows."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xspn.plotting.facts import FAMILIES, Family
+from xspn.plotting.leaf_glyphs import COLOURS, FOLDED, GLYPH, draw_glyph, draw_label
+from xspn.plotting.names import names_within
+from xspn.plotting.outline import Part
+from xspn.plotting.style import FAINT, GREY, INK, ORANGE, PAPER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROW, CURVE = 0.375, 0.46  # inches: the height of a line; the width of the bend of an edge
+MARGIN, TEXT, SHARE = 0.2, 2.75, 0.46
+TOP, HEAD, FOOT = 0.46, 0.3, 0.42
+RADIUS = 0.1
+THICKEST, THINNEST = 0.13, 0.008  # inches: the line of all rows, that of hardly any
+LETTERS = 46
+SUM_EDGE, PRODUCT_EDGE = "#A7ADB3", "#DEE1E4"
+LEGEND: dict[str, str] = {
+    "exchangeable": "exchangeable: P(number of ones)",
+    "independent": "independent: P(each is one)",
+    "tree": "tree of pairs",
+    "folded": "folded: P(number of ones), and what is in it",
+}
+
+
+class Overview:
+    """Where each part stands, in inches from the upper left corner, and how it is drawn there."""
+
+    def __init__(self, root: Part, names: tuple[str, ...], title: str, subtitle: str) -> None:
+        self.root = root
+        self.names = names
+        self.titles = [text for text in (title, subtitle) if text]
+        self.top = TOP / 2 * len(self.titles) + HEAD
+        levels = _levels(root)
+        ends = MARGIN + RADIUS + np.cumsum([0.0, *(self._room(level) for level in levels[1:])])
+        self.right = float(ends[-1])
+        rows = self._rows()
+        self.places = {
+            # All leaves stand in one column.
+            id(part): (float(end) if part.children else self.right, self.top + ROW * rows[id(part)])
+            for end, level in zip(ends, levels, strict=True)
+            for part in level
+        }
+        self.turns = {id(part): float(end) for end, level in zip(ends, levels, strict=True) for part in level}
+        self.width = self.right + SHARE + GLYPH[0] + TEXT + 2 * MARGIN
+        self.height = self.top + ROW * sum(not part.children for part in root.walk()) + FOOT
+
+    def _room(self, level: list[Part]) -> float:
+        """Return the width that the edges to a level need: a bend, and the longest label."""
+        labels = [max(len(percent(part.weight)), len(self._context(part)) * 1.12) for part in level if part.weight]
+        return CURVE + (0.2 + 0.062 * max(labels) if labels else 0.0)
+
+    def _context(self, part: Part) -> str:
+        return ", ".join(f"{self.names[variable]} = {value}" for variable, value in part.contexts)
+
+    def _rows(self) -> dict[int, float]:
+        """Give each leaf a line of its own, and every other part the middle of its children."""
+        rows: dict[int, float] = {}
+        parts = self.root.walk()
+        for number, part in enumerate(part for part in parts if not part.children):
+            rows[id(part)] = number + 0.5
+        for part in reversed(parts):
+            if part.children:
+                rows[id(part)] = (rows[id(part.children[0])] + rows[id(part.children[-1])]) / 2
+        return rows
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw everything into axes whose units are inches."""
+        self._heads(axes)
+        for part in self.root.walk():
+            for child in part.children:
+                self._edge(axes, part, child)
+            if part.children:
+                self._circle(axes, part)
+            else:
+                self._line(axes, part)
+        self._legend(axes)
+
+    def _edge(self, axes: "Axes", above: Part, below: Part) -> None:
+        """Draw a line as wide as the share of rows that take this way."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        (x0, y0), (x1, y1) = self.places[id(above)], self.places[id(below)]
+        bent, half = x0 + CURVE, x0 + CURVE / 2
+        codes = [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4, Path.LINETO]
+        path = Path([(x0, y0), (half, y0), (half, y1), (bent, y1), (x1, y1)], codes)
+        inches = THINNEST + (THICKEST - THINNEST) * below.reach
+        colour = SUM_EDGE if above.kind == "sum" else PRODUCT_EDGE
+        line: dict[str, Any] = {"edgecolor": colour, "linewidth": 72 * inches, "capstyle": "butt"}
+        axes.add_patch(PathPatch(path, fill=False, zorder=1, **line))
+        if below.weight is not None:
+            self._weight(axes, below, y1, inches)
+
+    def _weight(self, axes: "Axes", part: Part, y: float, inches: float) -> None:
+        """Write the weight of a branch above its line, and what is certain on it below."""
+        from matplotlib import patheffects
+
+        halo = [patheffects.withStroke(linewidth=2.2, foreground=PAPER)]
+        write: dict[str, Any] = {"ha": "right", "path_effects": halo, "zorder": 5, "fontsize": 7.2}
+        right = self.turns[id(part)] - RADIUS - 0.04
+        axes.text(right, y - inches / 2 - 0.02, percent(part.weight or 0.0), va="bottom", color=INK, **write)
+        if part.contexts:
+            place = (right, y + inches / 2 + 0.02)
+            axes.text(*place, self._context(part), va="top", fontweight="bold", color=ORANGE, **write)
+
+    def _circle(self, axes: "Axes", part: Part) -> None:
+        from matplotlib.patches import Circle
+
+        x, y = self.places[id(part)]
+        is_sum = part.kind == "sum"
+        face = INK if is_sum else PAPER
+        axes.add_patch(Circle((x, y), RADIUS, facecolor=face, edgecolor=INK, linewidth=0.9, zorder=3))
+        arm = RADIUS * (0.55 if is_sum else 0.42)
+        strokes = [((-1, 0), (1, 0)), ((0, -1), (0, 1))] if is_sum else [((-1, -1), (1, 1)), ((-1, 1), (1, -1))]
+        for (x0, y0), (x1, y1) in strokes:
+            axes.plot([x + arm * x0, x + arm * x1], [y + arm * y0, y + arm * y1], color=PAPER if is_sum else INK,
+                      linewidth=1.1, zorder=4)  # fmt: skip
+        if part.label is not None:
+            draw_label(axes, part.label, x, y - RADIUS - 0.1)
+
+    def _line(self, axes: "Axes", part: Part) -> None:
+        """Draw a leaf's line: the share of rows, its picture, what it is, and its variables."""
+        x, y = self.places[id(part)]
+        axes.text(x + SHARE - 0.06, y, percent(part.reach), ha="right", va="center", fontsize=7, color=GREY)
+        left = x + SHARE
+        draw_glyph(axes, part, left, y)
+        text = left + GLYPH[0] + 0.1
+        axes.text(text, y - 0.075, said_of(part), va="center", fontsize=8, color=INK)
+        own = names_within([self.names[v] for v in part.variables], LETTERS)
+        axes.text(text, y + 0.08, own, va="center", fontsize=6.8, color=GREY)
+
+    def _heads(self, axes: "Axes") -> None:
+        write: dict[str, Any] = {"fontsize": 7, "color": GREY, "va": "center", "style": "italic"}
+        left, y = self.right + SHARE, self.top - 0.13
+        for line, (text, is_title) in enumerate(zip(self.titles, (len(self.titles) > 1, False), strict=False)):
+            size, weight, colour = (10.5, "bold", INK) if is_title else (8, "normal", GREY)
+            axes.text(MARGIN, 0.2 + 0.2 * line, text, fontsize=size, fontweight=weight, color=colour, va="center")
+        axes.text(left - 0.06, y, "rows", ha="right", **write)
+        axes.text(left, y, "leaf, or folded part", **write)
+        axes.text(left + GLYPH[0] + 0.1, y, "variables", **write)
+        axes.plot([left - SHARE + 0.06, self.width - MARGIN], [self.top] * 2, color=FAINT, linewidth=0.6)
+
+    def _legend(self, axes: "Axes") -> None:
+        """Say what the colours mean."""
+        from matplotlib.patches import Rectangle
+
+        widths = [0.15 + 0.056 * len(said) + 0.14 for said in LEGEND.values()]
+        x, y = max(MARGIN, self.width - MARGIN - sum(widths)), self.height - 0.17
+        write: dict[str, Any] = {"fontsize": 7, "va": "center"}
+        for (kind, said), width in zip(LEGEND.items(), widths, strict=True):
+            axes.add_patch(Rectangle((x, y - 0.05), 0.1, 0.1, color=COLOURS.get(kind, FOLDED), linewidth=0))
+            axes.text(x + 0.15, y, said, **write)
+            x += width
+
+
+def _levels(root: Part) -> list[list[Part]]:
+    """Return the parts by their distance from the root."""
+    levels = [[root]]
+    while below := [child for part in levels[-1] for child in part.children]:
+        levels.append(below)
+    return levels
+
+
+def said_of(part: Part) -> str:
+    """Say what a leaf is, in a few words."""
+    n = len(part.variables)
+    variables = f"{n} variable{'s' if n > 1 else ''}"
+    match part.kind:
+        case "leaves":
+            return ", ".join(_said_of_family(part, family) for family in FAMILIES if _sizes(part, family))
+        case "folded":
+            if part.n_nodes == len(part.nodes):
+                return f"{part.n_nodes} leaves, {variables}"
+            kind = "factors" if part.weights is None else "branches"
+            return f"{f'{len(part.nodes)} more {kind}, ' if part.is_rest else ''}{part.n_nodes:,} nodes, {variables}"
+        case "again":
+            return f"the same as ({part.label}): {part.n_nodes:,} nodes, {variables}"
+        case _:
+            return f"{type(part.nodes[0]).__name__}, {variables}"
+
+
+def _sizes(part: Part, family: Family) -> list[int]:
+    return [size for own, size, _ in part.segments if own == family]
+
+
+def _said_of_family(part: Part, family: Family) -> str:
+    sizes = _sizes(part, family)
+    if family == "tree":
+        return f"tree of {sizes[0]}" if len(sizes) == 1 else f"{len(sizes)} trees of {sum(sizes)}"
+    if family == "exchangeable" and len(sizes) > 1:
+        return f"{sum(sizes)} exchangeable in {len(sizes)} blocks"
+    return f"{sum(sizes)} {family}"
+
+
+def percent(share: float) -> str:
+    """Write a share in per cent.
+
+    Examples:
+        >>> percent(0.314), percent(0.0123), percent(0.0004), percent(1.0)
+        ('31 %', '1.2 %', '<0.1 %', '100 %')
+    """
+    if share < 0.001:
+        return "<0.1 %"
+    return f"{100 * share:.1f} %" if share < 0.0995 and np.round(100 * share, 1) % 1 else f"{100 * share:.0f} %"
