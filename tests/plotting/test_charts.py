@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 
 from support.circuits import cases
 from xspn import XSPN, Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum, datasets
-from xspn._core.errors import DataError, ParameterError, QueryError
-from xspn.plotting import count_chart, exchangeability_map, likelihood_histogram, posterior_bars
+from xspn._core.errors import DataError, ParameterError, QueryError, XSPNError
+from xspn.plotting import count_chart, draw_circuit, exchangeability_map, likelihood_histogram, posterior_bars
 from xspn.plotting.names import names_within
 from xspn.plotting.sharing import grouped_order, shared_leaves
 from xspn.plotting.style import image
@@ -41,7 +41,7 @@ def test_posterior_bars_show_what_changes_most():
     axes = posterior_bars(circuit, {0: 1}).axes[0]
     assert labels(axes.yaxis) == ["X1", "X2"]
     assert len(posterior_bars(circuit, {0: 1}, most=1).axes[0].patches) == 1
-    with pytest.raises(QueryError, match="no variable 'rain'"):
+    with pytest.raises(XSPNError, match="rain"):
         posterior_bars(circuit, {0: 1}, ["rain"])
     with pytest.raises(QueryError, match="found none"):
         posterior_bars(Circuit(Bernoulli(0, p=0.3)), {0: 1})
@@ -52,6 +52,16 @@ def test_posterior_bars_of_categories_have_one_bar_for_each():
     axes = posterior_bars(circuit, {}, ["colour", "wet"]).axes[0]
     assert labels(axes.yaxis) == ["colour = 0", "colour = 1", "colour = 2", "wet"]
     assert [bar.get_width() for bar in axes.patches] == pytest.approx([0.2, 0.3, 0.5, 0.4])
+
+
+def test_labels_are_written():
+    circuit = Circuit(Bernoulli(0, p=0.4), names=["rain"], labels={"rain": ["dry", "wet"]})
+    assert labels(posterior_bars(circuit, {}, ["rain"]).axes[0].yaxis) == ["rain = wet"]
+    parts = [Product([Bernoulli(0, p=p), Bernoulli(1, p=0.5)]) for p in (0.0, 1.0)]
+    both = Circuit(Sum([0.5, 0.5], parts), names=["rain", "umbrella"], labels={"rain": ["dry", "wet"]})
+    for figure in (draw_circuit(both), draw_circuit(both, max_nodes=9)):
+        assert {"rain = dry", "rain = wet"} <= {text.get_text() for text in figure.axes[0].texts}
+    assert posterior_bars(both, {"rain": "wet"}).axes[0].get_title(loc="left") == "Given rain = wet"
 
 
 def test_counts_are_those_of_model_and_data():

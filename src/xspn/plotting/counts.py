@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xspn._core.arrays import FloatArray
-from xspn._core.checks import table
 from xspn._core.errors import DataError
 from xspn.plotting.models import Model, circuit_of, names_of, said_of_evidence
 from xspn.plotting.names import names_within
@@ -49,7 +48,7 @@ def count_chart(
     circuit = circuit_of(model)
     names = names_of(circuit)
     chosen = list(circuit.scope) if variables is None else list(variables)
-    columns = [names.index(v) if isinstance(v, str) else int(v) for v in chosen]
+    columns = circuit.columns.indices(chosen)
     prior = circuit.count_distribution(chosen)
     said = names_within([names[v] for v in columns], 30)
     heading = f"How many of {said}?" if title is None else title
@@ -74,7 +73,7 @@ def count_chart(
 
 def _observed(circuit: "Circuit", data: Any, columns: list[int]) -> FloatArray:
     """Return how often each count occurs among the rows that are whole."""
-    rows = np.asarray(table(data, circuit.n_variables, circuit.names, "data"), dtype=np.float64)[:, columns]
+    rows = np.asarray(circuit.columns.table(data, "data"), dtype=np.float64)[:, columns]
     whole = rows[~np.isnan(rows).any(axis=1)]
     if not len(whole):
         raise DataError("data: expected rows without missing values in the variables to count, found none")

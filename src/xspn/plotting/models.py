@@ -24,6 +24,11 @@ def names_of(circuit: Circuit) -> tuple[str, ...]:
     return circuit.names or tuple(f"X{i}" for i in range(circuit.n_variables))
 
 
+def said_of_value(circuit: Circuit, variable: int, code: int) -> str:
+    """Write that a variable has a value, by the value's label if it has one."""
+    return f"{names_of(circuit)[variable]} = {circuit.columns.label(variable, code)}"
+
+
 def said_of_evidence(circuit: Circuit, given: Mapping[Any, Any], letters: int = 60) -> str:
     """Write evidence in a line."""
     names = names_of(circuit)

@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xspn.model import Circuit
 from xspn.plotting.facts import FAMILIES, Family
 from xspn.plotting.leaf_glyphs import COLOURS, FOLDED, GLYPH, draw_glyph, draw_label
+from xspn.plotting.models import names_of, said_of_value
 from xspn.plotting.names import names_within
 from xspn.plotting.outline import Part
 from xspn.plotting.style import FAINT, GREY, INK, ORANGE, PAPER
@@ -31,9 +33,12 @@ LEGEND: dict[str, str] = {
 class Overview:
     """Where each part stands, in inches from the upper left corner, and how it is drawn there."""
 
-    def __init__(self, root: Part, names: tuple[str, ...], title: str, subtitle: str) -> None:
+    def __init__(self, circuit: Circuit, root: Part, title: str) -> None:
+        size = circuit.summary()
+        subtitle = f"{size.nodes:,} nodes and {size.parameters:,} parameters over {size.variables} variables"
+        self.circuit = circuit
         self.root = root
-        self.names = names
+        self.names = names_of(circuit)
         self.titles = [text for text in (title, subtitle) if text]
         self.top = TOP / 2 * len(self.titles) + HEAD
         levels = _levels(root)
@@ -56,7 +61,7 @@ class Overview:
         return CURVE + (0.2 + 0.062 * max(labels) if labels else 0.0)
 
     def _context(self, part: Part) -> str:
-        return ", ".join(f"{self.names[variable]} = {value}" for variable, value in part.contexts)
+        return ", ".join(said_of_value(self.circuit, variable, value) for variable, value in part.contexts)
 
     def _rows(self) -> dict[int, float]:
         """Give each leaf a line of its own, and every other part the middle of its children."""

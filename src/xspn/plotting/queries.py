@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xspn._core.errors import QueryError
-from xspn.plotting.models import Model, circuit_of, names_of, said_of_evidence
+from xspn.model import Circuit
+from xspn.plotting.models import Model, circuit_of, names_of, said_of_evidence, said_of_value
 from xspn.plotting.names import cut
 from xspn.plotting.style import BLUE, GREY, INK, chart_axes, look
 
@@ -49,25 +50,16 @@ def posterior_bars(
         >>> figure = posterior_bars(datasets.truth("conference"), {"hot_topic": 1})
     """
     circuit = circuit_of(model)
-    names = names_of(circuit)
-    column: dict[int | str, int] = {name: i for i, name in enumerate(names)}
-    column |= {i: i for i in range(len(names))}
     tables = [_table(circuit.marginals(evidence)) for evidence in (None, given)]
-    known = {column[variable] for variable in given if variable in column}
-    chosen = [_found(column, v) for v in variables] if variables is not None else _all_but(circuit.domains, known)
-    bars = [bar for v in chosen for bar in _bars(names[v], circuit.domains[v], tables[0][v], tables[1][v])]
+    known = set(circuit.columns.indices(given))
+    chosen = circuit.columns.indices(variables) if variables is not None else _all_but(circuit.domains, known)
+    bars = [bar for v in chosen for bar in _bars(circuit, v, tables[0][v], tables[1][v])]
     if not bars:
         raise QueryError("posterior_bars: expected discrete variables besides the evidence, found none")
     if variables is None:
         bars.sort(key=lambda bar: -abs(bar.after - bar.before))
     said = f"Given {said_of_evidence(circuit, given)}" if given else "Without evidence"
     return _draw(bars[:most], said if title is None else title, ax)
-
-
-def _found(column: Mapping[int | str, int], variable: int | str) -> int:
-    if variable not in column:
-        raise QueryError(f"posterior_bars: there is no variable {variable!r}")
-    return column[variable]
 
 
 def _all_but(domains: Any, known: set[int]) -> list[int]:
@@ -79,11 +71,14 @@ def _table(marginals: Any) -> Any:
     return marginals[0] if marginals.ndim == 3 else np.stack([1 - marginals[0], marginals[0]], axis=1)
 
 
-def _bars(name: str, domain: Any, before: Any, after: Any) -> list[_Bar]:
+def _bars(circuit: Circuit, variable: int, before: Any, after: Any) -> list[_Bar]:
     """Return one bar for a bit, one for each value of another variable."""
-    if domain.cardinality == 2:
-        return [_Bar(name, float(before[1]), float(after[1]))]
-    return [_Bar(f"{name} = {value}", float(before[value]), float(after[value])) for value in range(domain.cardinality)]
+    domain = circuit.domains[variable]
+    k = 0 if domain is None else domain.cardinality or 0
+    if k == 2 and circuit.labels[variable] is None:
+        return [_Bar(names_of(circuit)[variable], float(before[1]), float(after[1]))]
+    shown = [1] if k == 2 else range(k)
+    return [_Bar(said_of_value(circuit, variable, code), float(before[code]), float(after[code])) for code in shown]
 
 
 def _draw(bars: list[_Bar], title: str, ax: "Axes | None") -> "Figure":

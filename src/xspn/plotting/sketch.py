@@ -10,6 +10,7 @@ from xspn.circuit.nodes import Node, Product, Sum
 from xspn.leaves import Bernoulli, Exchangeable
 from xspn.leaves.base import Leaf
 from xspn.model import Circuit
+from xspn.plotting.models import names_of, said_of_value
 from xspn.plotting.tree_layout import Box
 from xspn.statistics import Count
 
@@ -56,8 +57,7 @@ def sketch(circuit: Circuit, contexts: bool = True) -> Sketch:
     n = len(circuit.graph)
     if n > MOST_NODES:
         raise QueryError(f"draw: {n} nodes are too many for a picture, {MOST_NODES} at most; io.to_dot has no limit")
-    names = circuit.names or tuple(f"X{i}" for i in range(circuit.n_variables))
-    return _Sketcher(names, contexts).draw(circuit.root)
+    return _Sketcher(circuit, contexts).draw(circuit.root)
 
 
 def summary_of_names(names: Sequence[str], most: int = MOST_NAMED) -> str:
@@ -84,10 +84,11 @@ def text_width(text: str, points: float = FONT) -> float:
 
 
 class _Sketcher:
-    """Draws nodes for one set of names."""
+    """Draws the nodes of one circuit."""
 
-    def __init__(self, names: Sequence[str], contexts: bool) -> None:
-        self.names = names
+    def __init__(self, circuit: Circuit, contexts: bool) -> None:
+        self.circuit = circuit
+        self.names = names_of(circuit)
         self.contexts = contexts
 
     def draw(self, node: Node) -> Sketch:
@@ -103,7 +104,7 @@ class _Sketcher:
             certain = self._certain(child) if self.contexts else []
             rest = [factor for factor in child.children if factor not in certain] if certain else []
             parts.append(self._product(rest) if rest else self.draw(child))
-            said = [f"{self.names[bit.variables[0]]} = {round(bit.p)}" for bit in certain] if rest else []
+            said = [said_of_value(self.circuit, bit.variables[0], round(bit.p)) for bit in certain] if rest else []
             edges.append([*said, f"{weight:.2f}"])
             # A label stands on the way to its child, where edges are not yet as far apart as the children are.
             parts[-1].head = LINE * len(edges[-1])
@@ -155,5 +156,6 @@ class _Sketcher:
     def _bit(self, bit: Bernoulli) -> Sketch:
         name, chance = self.names[bit.variables[0]], float(bit.p)
         certain = min(chance, 1 - chance) < CERTAIN
-        lines = [f"{name} = {round(chance)}"] if certain else [name, f"{chance:.2f}"]
+        said = said_of_value(self.circuit, bit.variables[0], round(chance))
+        lines = [said] if certain else [name, f"{chance:.2f}"]
         return Sketch(max(map(text_width, lines)) + 0.1, 0.14 * len(lines) + 0.1, kind="bit", lines=lines)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from xspn._core.errors import ParameterError
 from xspn.model import Circuit
 from xspn.plotting.glyphs import draw_edge, draw_part
+from xspn.plotting.models import Model, circuit_of
 from xspn.plotting.outline import outline
 from xspn.plotting.overview import Overview
 from xspn.plotting.sketch import MOST_NODES, Sketch, sketch
@@ -22,7 +23,7 @@ PARTS = 28  # of a folded drawing: about a page
 
 
 def draw_circuit(
-    circuit: Circuit,
+    circuit: Model,
     title: str = "",
     contexts: bool = True,
     *,
@@ -42,7 +43,7 @@ def draw_circuit(
     have, how many nodes it holds, and what its leaves are. A part that occurs again is drawn once and referred to.
 
     Args:
-        circuit: The circuit.
+        circuit: The circuit, or an estimator that has learned one.
         title: A title.
         contexts: Whether certain bits are drawn at edges and others together; otherwise every leaf by itself. A folded
             drawing always does that.
@@ -61,12 +62,13 @@ def draw_circuit(
     """
     if (max_nodes is not None and max_nodes < 1) or (depth is not None and depth < 0):
         raise ParameterError(f"draw: expected max_nodes ≥ 1 and depth ≥ 0, found {max_nodes} and {depth}")
-    if max_nodes is None and depth is None and len(circuit.graph) <= MOST_NODES:
-        whole = sketch(circuit, contexts)
+    own = circuit_of(circuit)
+    if max_nodes is None and depth is None and len(own.graph) <= MOST_NODES:
+        whole = sketch(own, contexts)
         width, height = lay_out(whole, GAP, LEVEL_GAP)
         if width <= PAGE:
             return _draw_whole([(whole, (width, height), title)], ax)
-    return _draw_folded(circuit, title, PARTS if max_nodes is None else max_nodes, depth, ax)
+    return _draw_folded(own, title, PARTS if max_nodes is None else max_nodes, depth, ax)
 
 
 def draw_side_by_side(parts: list[tuple[Circuit, str, bool]]) -> "Figure":
@@ -83,10 +85,7 @@ def draw_side_by_side(parts: list[tuple[Circuit, str, bool]]) -> "Figure":
 
 
 def _draw_folded(circuit: Circuit, title: str, max_nodes: int, depth: int | None, ax: "Axes | None") -> "Figure":
-    names = circuit.names or tuple(f"X{i}" for i in range(circuit.n_variables))
-    size = circuit.summary()
-    said = f"{size.nodes:,} nodes and {size.parameters:,} parameters over {size.variables} variables"
-    drawing = Overview(outline(circuit, max_nodes, depth), names, title, said)
+    drawing = Overview(circuit, outline(circuit, max_nodes, depth), title)
     with look(), panel_in_inches(ax, drawing.width, drawing.height) as axes:
         drawing.draw(axes)
     return axes.figure  # type: ignore[return-value]
