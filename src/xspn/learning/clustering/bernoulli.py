@@ -72,7 +72,9 @@ def _main_direction(summary: Summary, cells: NDArray[np.float32]) -> FloatArray:
         direction = covariance @ direction
         direction /= max(float(np.linalg.norm(direction)), 1e-300)
     if summary.complete:
-        return np.asarray((cells @ direction.astype(np.float32) > mean @ direction).astype(np.float64))
+        with np.errstate(invalid="ignore"):  # some BLAS kernels raise the flag on finite numbers (numpy issue 24067)
+            along = cells @ direction.astype(np.float32)
+        return np.asarray((along > mean @ direction).astype(np.float64))
     return np.asarray((np.nan_to_num(cells - mean.astype(np.float32)) @ direction > 0).astype(np.float64))
 
 
