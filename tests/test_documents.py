@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from matplotlib import image as mpimage
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -31,7 +32,7 @@ def test_the_readme_prints_what_it_says(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    "document", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name
+    "document", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: p.name
 )
 def test_no_document_has_a_gap_or_a_dead_link(document):
     text = document.read_text(encoding="utf-8")
@@ -41,9 +42,18 @@ def test_no_document_has_a_gap_or_a_dead_link(document):
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_the_examples_run(example, tmp_path):
+def test_the_examples_end_in_a_picture(example, tmp_path):
     done = subprocess.run(
-        [sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-W", "error", str(example), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
+    if done.stdout.startswith("skipped"):
+        pytest.skip(done.stdout.strip())
+    picture = tmp_path / f"{example.stem}.png"
+    height, width, _ = mpimage.imread(picture).shape
+    assert min(height, width) > 300

@@ -39,7 +39,8 @@ def test_posterior_bars_show_what_changes_most():
         )
     )
     axes = posterior_bars(circuit, {0: 1}).axes[0]
-    assert labels(axes.yaxis) == ["X1", "X2"]
+    assert labels(axes.yaxis) == ["X1"]
+    assert labels(posterior_bars(circuit, {2: 1}).axes[0].yaxis) == ["X0", "X1"]
     assert len(posterior_bars(circuit, {0: 1}, most=1).axes[0].patches) == 1
     with pytest.raises(XSPNError, match="rain"):
         posterior_bars(circuit, {0: 1}, ["rain"])

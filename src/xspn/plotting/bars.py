@@ -85,7 +85,8 @@ def grouped_bars(
             for x, value in zip(where, printed, strict=False):
                 if value is not None:
                     axes.plot([x - step * 0.5, x + step * 0.5], [value, value], color=INK, linewidth=1.4)
-        axes.plot([], [], color=INK, linewidth=1.4, label="published")
+        if published:
+            axes.plot([], [], color=INK, linewidth=1.4, label="published")
         axes.set_xticks(range(len(names)), names)
         axes.set_ylim(lowest, 1.0 + 0.02 * (1 - lowest))
         axes.grid(axis="x", visible=False)

@@ -71,10 +71,12 @@ def exchangeability_map(
         if groups is not None:
             _known_groups(ax, [_value_of(groups, v, said) for v in order])
         ax.set_title(heading, loc="left", pad=20 if groups is not None else 6)
-        bar = ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.5, aspect=36, pad=0.03)
+        # Measured by the map itself: it is square, whatever room the axes were given.
+        place = ax.inset_axes((0.0, -0.06, 0.55, 0.022))
+        bar = ax.figure.colorbar(image, cax=place, orientation="horizontal")
         bar.outline.set_visible(False)
-        framed = f"; frames: over {100 * limit:.0f} % on average" if found else ""
-        bar.set_label(f"{meaning}{framed}", fontsize=8)
+        framed = f"\nframes: over {100 * limit:.0f} % on average" if found else ""
+        bar.set_label(f"{meaning}{framed}", fontsize=8, loc="left")
         bar.ax.tick_params(labelsize=7.5)
     return ax.figure  # type: ignore[return-value]
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LETTERS = 28
+VISIBLE = 0.005  # what changes less is shown only if it is asked for, or nothing changes more
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def posterior_bars(
         raise QueryError("posterior_bars: expected discrete variables besides the evidence, found none")
     if variables is None:
         bars.sort(key=lambda bar: -abs(bar.after - bar.before))
+        bars = [bar for bar in bars if abs(bar.after - bar.before) >= VISIBLE] or bars
     said = f"Given {said_of_evidence(circuit, given)}" if given else "Without evidence"
     return _draw(bars[:most], said if title is None else title, ax)
 
