@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
     print(f"log-likelihood of a new basket: {model.score(test):.2f}; with independent products: {independent:.2f}\n")
     print(model.explain(names=PRODUCTS))
 
-    basket, shown = {"flour": 1, "eggs": 1}, ["sugar", "butter", "yeast", "vanilla", "charcoal", "buns", "lettuce", "leek"]
+    basket, shown = {"flour": 1, "eggs": 1}, ["sugar", "butter", "yeast", "vanilla", "buns", "lettuce"]
     figure = Figure(figsize=(12, 5), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[1.2, 1])
     exchangeability_map(circuit, groups={p: s for s, own in SHELVES.items() for p in own}, ax=left)
