@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from errno import EACCES, EISDIR, ENOENT
 from pathlib import Path
 
 from xspn._core.errors import DataTypeError, FormatError
@@ -33,7 +34,14 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file by way of a temporary one beside it."""
+    """Write a file by way of a temporary one beside it; what is no file (a device, a pipe) is written to directly."""
+    path = Path(os.path.realpath(path))  # a link stays one
+    if path.is_dir():
+        raise IsADirectoryError(EISDIR, "expected a file, found a folder", str(path))
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    check_folder(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -44,6 +52,15 @@ def write_bytes(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a file in a folder that is not there or that nothing can be written to, before any work is done for it."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(ENOENT, "no such folder", str(folder))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(EACCES, "nothing can be written to this folder", str(folder))
 
 
 def _umask() -> int:

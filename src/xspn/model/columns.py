@@ -11,7 +11,7 @@ from xspn._core.checks import Names, as_array, cell_name, column_index, numbers_
 from xspn._core.errors import DataError, QueryError, StructureError
 from xspn.circuit.domain import Domain
 from xspn.model.frames import as_frame, cells_of, column_of, need_pandas
-from xspn.model.labels import Labels, checked_labels, codes_of
+from xspn.model.labels import Labels, Place, checked_labels, codes_of
 
 
 @dataclass(frozen=True)
@@ -117,15 +117,16 @@ class Columns:
             elif len(frame.columns) != len(self):
                 raise DataError(f"{what}: expected {len(self)} columns, found {len(frame.columns)}")
             cells = [cells_of(frame.iloc[:, j], self.name(j)) for j in range(len(self))]
-        return np.column_stack([self._codes(j, own, what) for j, own in enumerate(cells)])
+        return np.column_stack([self.codes(j, own, what) for j, own in enumerate(cells)])
 
-    def _codes(self, variable: int, cells: AnyArray, what: str) -> FloatArray:
+    def codes(self, variable: int, cells: AnyArray, what: str = "X", place: Place | None = None) -> FloatArray:
+        """Return one column's cells as codes or numbers; `place` names a cell by its row."""
+
+        def name_cell(row: int) -> str:
+            return cell_name((row, variable), self.names) if place is None else place(row)
+
         labels = self.labels[variable]
-
-        def place(row: int) -> str:
-            return cell_name((row, variable), self.names)
-
-        return numbers_of(cells, place, what) if labels is None else codes_of(cells, labels, place, what)
+        return numbers_of(cells, name_cell, what) if labels is None else codes_of(cells, labels, name_cell, what)
 
     def evidence(self, evidence: Any, what: str = "evidence") -> AnyArray:
         """Return rows of evidence from a table, one row of it, a mapping {variable: value}, or nothing."""

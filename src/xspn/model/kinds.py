@@ -41,6 +41,21 @@ WORDS = ("binary", "categorical", "ordinal", "real")
 
 
 @dataclass(frozen=True)
+class Where:
+    """What a column and its cells are called in error messages.
+
+    Attributes:
+        what: The table: "X", or the name of a file.
+        column: The column.
+        cell: Names the cell of a row.
+    """
+
+    what: str
+    column: str
+    cell: Place
+
+
+@dataclass(frozen=True)
 class Reading:
     """A column as it is learned from: its domain, labels, and codes or numbers with NaN where a cell is missing."""
 
@@ -76,23 +91,23 @@ def wish_of(said: Any, what: str) -> Wish | None:
     return Wish(labels=checked_labels(said, what))
 
 
-def read_column(cells: AnyArray, wish: Wish | None, place: Place, name: str) -> Reading:
+def read_column(cells: AnyArray, wish: Wish | None, where: Where) -> Reading:
     """Find out what kind of column this is, or make it what the user says, or say which cell is in the way."""
     if wish is not None and wish.labels is not None:
-        codes = codes_of(cells, wish.labels, place, "X")
+        codes = codes_of(cells, wish.labels, where.cell, where.what)
         return Reading(Domain(len(wish.labels), wish.ordered), wish.labels, codes)
     if cells.dtype.kind in "biuf":
-        return _numeric(np.asarray(cells, dtype=np.float64), wish, place, name)
-    kind = _kind_of_objects(cells, place, name)
+        return _numeric(np.asarray(cells, dtype=np.float64), wish, where)
+    kind = _kind_of_objects(cells, where)
     if kind == "text":
-        return _text(cells, wish, place, name)
-    numbers = numbers_of(cells, place, "X")
+        return _text(cells, wish, where)
+    numbers = numbers_of(cells, where.cell, where.what)
     if kind == "truth value" and wish is None:
         return Reading(Domain.binary(), (False, True), numbers)
-    return _numeric(numbers, wish, place, name)
+    return _numeric(numbers, wish, where)
 
 
-def _kind_of_objects(cells: AnyArray, place: Place, name: str) -> str:
+def _kind_of_objects(cells: AnyArray, where: Where) -> str:
     """Return "text", "truth value" or "number", or refuse a column that mixes text with anything else."""
     kinds: dict[str, int] = {}
     for row, cell in enumerate(cells):
@@ -100,12 +115,15 @@ def _kind_of_objects(cells: AnyArray, place: Place, name: str) -> str:
             kinds.setdefault(_kind(cell), row)
     for other in kinds.keys() - {"text", "truth value", "number"}:
         found = cells[kinds[other]]
-        raise DataTypeError(f"X: expected numbers, truth values or text, found {found!r} at {place(kinds[other])}")
+        raise DataTypeError(
+            f"{where.what}: expected numbers, truth values or text, found {found!r} at {where.cell(kinds[other])}"
+        )
     if "text" in kinds and len(kinds) > 1:
         row = max(kinds.values())
         kind = _kind(cells[row])
         raise DataTypeError(
-            f"X: expected one kind of value in column {name}, found {plain(cells[row])!r} (a {kind}) at {place(row)} "
+            f"{where.what}: expected one kind of value in column {where.column}, "
+            f"found {plain(cells[row])!r} (a {kind}) at {where.cell(row)} "
             f"after other kinds; convert the column, or name its labels in domains"
         )
     return next((kind for kind in ("text", "number", "truth value") if kind in kinds), "number")
@@ -122,33 +140,35 @@ def _kind(cell: Any) -> str:
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 
-def _numeric(cells: FloatArray, wish: Wish | None, place: Place, name: str) -> Reading:
+def _numeric(cells: FloatArray, wish: Wish | None, where: Where) -> Reading:
     if wish is None:
-        domain = inferred(cells, place)
+        domain = inferred(cells, where)
         return Reading(domain, None, cells)
     if wish.domain is not None:
-        _refuse(wish.domain.outside(cells), cells, place, wish.domain.describe())
+        _refuse(wish.domain.outside(cells), cells, where, wish.domain.describe())
         return Reading(wish.domain, None, cells)
     if wish.word == "real":
-        _refuse(np.isinf(cells), cells, place, "a finite number")
+        _refuse(np.isinf(cells), cells, where, "a finite number")
         return Reading(Domain.real(), None, cells)
     if wish.word == "binary":
-        _refuse(Domain.binary().outside(cells), cells, place, "0 or 1")
+        _refuse(Domain.binary().outside(cells), cells, where, "0 or 1")
         return Reading(Domain.binary(), None, cells)
     ordered = wish.word == "ordinal"
     seen = np.unique(cells[~np.isnan(cells)])
     if not Domain(MOST_CODES).outside(seen).any():
         return Reading(Domain(max(int(seen.max(initial=1)) + 1, 2), ordered), None, cells)
-    _refuse(np.isinf(cells), cells, place, "a finite number")
+    _refuse(np.isinf(cells), cells, where, "a finite number")
     if len(seen) > MOST_CODES:
-        raise DataError(f"X: column {name} has {len(seen)} different values: too many for {wish.word}")
+        raise DataError(
+            f"{where.what}: column {where.column} has {len(seen)} different values: too many for {wish.word}"
+        )
     labels = tuple(int(value) if value == int(value) else float(value) for value in seen)
-    return Reading(Domain(len(labels), ordered), labels, codes_of(cells, labels, place, "X"))
+    return Reading(Domain(len(labels), ordered), labels, codes_of(cells, labels, where.cell, where.what))
 
 
-def inferred(cells: FloatArray, place: Place) -> Domain:
+def inferred(cells: FloatArray, where: Where) -> Domain:
     """Return the domain of a column of numbers, by the rules above."""
-    _refuse(np.isinf(cells), cells, place, "a finite number")
+    _refuse(np.isinf(cells), cells, where, "a finite number")
     if not Domain.binary().outside(cells).any():
         return Domain.binary()
     if not Domain(MOST_STEPS).outside(cells).any():
@@ -156,36 +176,43 @@ def inferred(cells: FloatArray, place: Place) -> Domain:
     return Domain.real()
 
 
-def _refuse(bad: AnyArray, cells: FloatArray, place: Place, expected: str) -> None:
+def _refuse(bad: AnyArray, cells: FloatArray, where: Where, expected: str) -> None:
     if bad.any():
         row = int(np.argmax(bad))
-        raise DataError(f"X: expected {expected}, found {cells[row]:g} at {place(row)}")
+        raise DataError(f"{where.what}: expected {expected}, found {cells[row]:g} at {where.cell(row)}")
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def _text(cells: AnyArray, wish: Wish | None, place: Place, name: str) -> Reading:
+def _text(cells: AnyArray, wish: Wish | None, where: Where) -> Reading:
     seen: list[Label] = list(dict.fromkeys(cell for cell in cells if not is_missing(cell)))
     if wish is not None and wish.word == "real":
-        numbers_of(cells, place, "X")  # says which cell is text
+        numbers_of(cells, where.cell, where.what)  # says which cell is text
     if wish is not None and (wish.word == "ordinal" or (wish.domain is not None and wish.domain.ordered)):
-        raise ParameterError(f"domains: the order of the labels of {name} is unknown; list them from first to last")
+        raise ParameterError(
+            f"domains: the order of the labels of {where.column} is unknown; list them from first to last"
+        )
     if wish is None and len(seen) > MOST_LABELS and 2 * len(seen) > len(cells):
         raise DataError(
-            f"X: column {name} has {len(seen)} different texts in {len(cells)} rows, as names of rows do; "
-            f"leave it out, or insist with domains={{{name}: 'categorical'}}"
+            f"{where.what}: column {where.column} has {len(seen)} different texts in {len(cells)} rows, "
+            f"as names of rows do; leave it out, or insist with domains={{{where.column}: 'categorical'}}"
         )
     expected = 2 if wish is not None and wish.word == "binary" else None
     if wish is not None and wish.domain is not None:
         expected = wish.domain.cardinality
     if expected is not None and len(seen) > expected:
         row = next(row for row, cell in enumerate(cells) if cell == seen[expected])
-        raise DataError(f"X: expected {expected} different labels, found {seen[expected]!r} besides at {place(row)}")
+        raise DataError(
+            f"{where.what}: expected {expected} different labels, found {seen[expected]!r} besides at {where.cell(row)}"
+        )
     labels = in_order(seen)
     if expected is not None and len(labels) < expected:
-        raise DataError(f"X: expected {expected} different labels in column {name}, found {len(labels)}; list them")
-    return Reading(Domain(len(labels)), labels, codes_of(cells, labels, place, "X"), shares_labels=True)
+        raise DataError(
+            f"{where.what}: expected {expected} different labels in column {where.column}, "
+            f"found {len(labels)}; list them"
+        )
+    return Reading(Domain(len(labels)), labels, codes_of(cells, labels, where.cell, where.what), shares_labels=True)
 
 
 def with_shared_labels(readings: Sequence[Reading]) -> list[Reading]:
@@ -193,7 +220,7 @@ def with_shared_labels(readings: Sequence[Reading]) -> list[Reading]:
 
     Examples:
         >>> columns = [np.array(cells, dtype=object) for cells in (["b", "a", "c"], ["a", "c", "b"], ["c", "b", "c"])]
-        >>> readings = [read_column(cells, None, str, "answer") for cells in columns]
+        >>> readings = [read_column(cells, None, Where("X", "answer", str)) for cells in columns]
         >>> [(reading.labels, reading.codes.tolist()) for reading in with_shared_labels(readings)][1:]
         [(('b', 'a', 'c'), [1.0, 2.0, 0.0]), (('b', 'a', 'c'), [2.0, 0.0, 2.0])]
     """

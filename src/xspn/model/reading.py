@@ -1,6 +1,6 @@
 """Training tables: columns inferred from arrays and DataFrames, cells turned into codes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,9 @@ from xspn._core.errors import DataError, ParameterError
 from xspn.circuit.domain import Domain
 from xspn.model.columns import Columns
 from xspn.model.frames import as_frame, cells_of, names_of
-from xspn.model.kinds import Reading, Wish, read_column, wish_of, with_shared_labels
+from xspn.model.kinds import Reading, Where, Wish, read_column, wish_of, with_shared_labels
 
+CellPlace = Callable[[int, int], str]  # names the cell of a row and a column
 BINARY = (Wish(word="binary"), Wish(domain=Domain.binary()))
 SHARED = ("categorical", "ordinal")  # said of all columns, these give them one scale
 
@@ -44,12 +45,46 @@ def read_table(X: Any, domains: Any = None) -> tuple[Columns, AnyArray]:
         dtypes = list(frame.dtypes)
         array = np.column_stack(cells) if cells else np.empty((len(frame), 0))
     _refuse_empty(array.shape)
+    return _columns_and_codes(cells, array, names, dtypes, domains, "X", None)
+
+
+def read_cells(
+    cells: Sequence[AnyArray], names: Names, dtypes: Sequence[str | None], domains: Any, what: str, place: CellPlace
+) -> tuple[Columns, AnyArray]:
+    """Return the columns and codes of a table that is at hand column by column, as from a file.
+
+    Args:
+        cells: The cells of each column: numbers (NaN where missing) or objects (None where missing).
+        names: The names of the columns.
+        dtypes: The types that a DataFrame of them would have.
+        domains: What the user says of the columns.
+        what: The name of the table, for error messages.
+        place: Names a cell by row and column, for error messages.
+    """
+    if not cells or not len(cells[0]):
+        raise DataError(f"{what}: found no {'rows' if cells else 'columns'}")
+    return _columns_and_codes(list(cells), np.column_stack(cells), names, dtypes, domains, what, place)
+
+
+def _columns_and_codes(
+    cells: list[AnyArray],
+    array: AnyArray,
+    names: Names | None,
+    dtypes: Sequence[Any],
+    domains: Any,
+    what: str,
+    place: CellPlace | None,
+) -> tuple[Columns, AnyArray]:
+    def name_cell(row: int, column: int) -> str:
+        return cell_name((row, column), names) if place is None else place(row, column)
+
     wishes = _wishes(domains, dtypes, names)
     known = names is not None
     if _is_binary(array) and all(wish in (None, *BINARY) for wish in wishes):
         readings = [Reading(Domain.binary(), None, array[:, j]) for j in range(len(cells))]
     else:
-        readings = _read(cells, wishes, names, shared=isinstance(domains, str) and domains in SHARED)
+        shared = isinstance(domains, str) and domains in SHARED
+        readings = (_read_as_one if shared else _read)(cells, wishes, names, what, name_cell)
         array = np.column_stack([reading.codes for reading in readings])
     columns = Columns.of(
         [reading.domain for reading in readings],
@@ -97,25 +132,21 @@ def _wishes(domains: Any, dtypes: Sequence[Any], names: Names | None) -> list[Wi
     return wishes
 
 
-def _read(cells: list[AnyArray], wishes: list[Wish | None], names: Names | None, shared: bool) -> list[Reading]:
-    if shared:
-        return _read_as_one(cells, wishes[0], names)
+def _read(
+    cells: list[AnyArray], wishes: list[Wish | None], names: Names | None, what: str, place: CellPlace
+) -> list[Reading]:
     readings = []
     for j, (own, wish) in enumerate(zip(cells, wishes, strict=True)):
-
-        def place(row: int, column: int = j) -> str:
-            return cell_name((row, column), names)
-
-        readings.append(read_column(own, wish, place, repr(j if names is None else names[j])))
+        where = Where(what, repr(j if names is None else names[j]), lambda row, column=j: place(row, column))  # type: ignore[misc]
+        readings.append(read_column(own, wish, where))
     return with_shared_labels(readings)
 
 
-def _read_as_one(cells: list[AnyArray], wish: Wish | None, names: Names | None) -> list[Reading]:
+def _read_as_one(
+    cells: list[AnyArray], wishes: list[Wish | None], names: Names | None, what: str, place: CellPlace
+) -> list[Reading]:
     """Read all columns as if they were one below the other, so that they get one scale."""
     n_rows = len(cells[0])
-
-    def place(row: int) -> str:
-        return cell_name((row % n_rows, row // n_rows), names)
-
-    whole = read_column(np.concatenate(cells), wish, place, "of the table")
+    where = Where(what, "of the table", lambda row: place(row % n_rows, row // n_rows))
+    whole = read_column(np.concatenate(cells), wishes[0], where)
     return [replace(whole, codes=codes) for codes in np.split(whole.codes, len(cells))]

@@ -1,0 +1,105 @@
+"""Read a table from a file, by the ending of its name."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xspn._core.checks import is_missing
+from xspn._core.errors import DataError, MissingExtraError, ParameterError
+from xspn.io.tables.csv_text import MISSING, parse_csv
+from xspn.io.tables.table_file import TableFile
+
+STDIN = "-"
+PARQUET_ENDINGS = (".parquet", ".pq")
+TABLES = "csv, tsv, txt, data, parquet, npz"
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How text files are read; None is found by itself.
+
+    Attributes:
+        delimiter: What separates cells.
+        header: Whether the first row holds names.
+        missing: Further texts that stand for a missing cell.
+        encoding: How bytes become text.
+    """
+
+    delimiter: str | None = None
+    header: bool | None = None
+    missing: Sequence[str] = ()
+    encoding: str = "utf-8"
+
+
+def read_table_file(path: str, options: ReadOptions | None = None) -> TableFile:
+    """Return the table of a file: Parquet and npz by their endings, text otherwise; "-" is standard input."""
+    own = options or ReadOptions()
+    if path == STDIN:
+        return _text(sys.stdin.buffer.read(), "standard input", own)
+    file = Path(path)
+    if file.is_dir():
+        raise DataError(f"{path}: expected a file, found a folder")
+    if file.suffix.lower() in PARQUET_ENDINGS:
+        return _parquet(file)
+    if file.suffix.lower() == ".npz":
+        return _npz(file)
+    return _text(file.read_bytes(), path, own)
+
+
+def _text(content: bytes, source: str, options: ReadOptions) -> TableFile:
+    if options.delimiter is not None and len(options.delimiter) != 1:
+        raise ParameterError(f"--delimiter: expected one character, found {options.delimiter!r}")
+    encoding = "utf-8-sig" if options.encoding.lower() in ("utf-8", "utf8") else options.encoding
+    try:
+        text = content.decode(encoding)
+    except LookupError as error:
+        raise ParameterError(f"--encoding: unknown encoding {options.encoding!r}") from error
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise DataError(
+            f"{source}, line {line}: not {options.encoding} text (byte 0x{content[error.start]:02x}); "
+            "say which it is, as in --encoding latin-1"
+        ) from error
+    return parse_csv(text, source, options.delimiter, options.header, (*MISSING, *options.missing))
+
+
+def _parquet(path: Path) -> TableFile:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError(f"{path}: Parquet needs pyarrow: pip install 'xspn[parquet]'") from error
+    with path.open("rb") as stream:
+        try:
+            table = pyarrow.parquet.read_table(stream)
+        except pyarrow.ArrowException as error:
+            raise DataError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from error
+    names = tuple(str(name) for name in table.column_names)
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"{path}: the name {name!r} occurs twice; give each column its own")
+    cells = tuple([None if is_missing(cell) else cell for cell in column.to_pylist()] for column in table.columns)
+    return TableFile(str(path), names, cells)
+
+
+def _npz(path: Path) -> TableFile:
+    import numpy as np
+
+    with path.open("rb") as stream:
+        try:
+            with np.load(stream, allow_pickle=False) as archive:
+                arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
+        except (ValueError, OSError, EOFError, AttributeError) as error:
+            raise DataError(f"{path}: not an npz file of plain arrays ({error})") from error
+    tables = [name for name, array in arrays.items() if array.ndim == 2]
+    chosen = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
+    if chosen is None:
+        raise DataError(f"{path}: expected one 2-D array, or one named 'X', found {sorted(arrays) or 'none'}")
+    table = arrays[chosen]
+    names = next((arrays[key] for key in ("names", "feature_names") if key in arrays), None)
+    own = [f"X{j}" for j in range(table.shape[1])] if names is None else [str(name) for name in names]
+    if len(own) != table.shape[1] or len(set(own)) != len(own):
+        raise DataError(f"{path}: expected {table.shape[1]} different names, found {len(set(own))}")
+    cells = tuple([None if is_missing(cell) else cell for cell in column.tolist()] for column in table.T)
+    return TableFile(str(path), tuple(own), cells)
