@@ -1,13 +1,12 @@
 """List, describe, fetch and generate the paper's data sets."""
 
 import argparse
-import json
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xspn._core.errors import DatasetError, ParameterError
+from xspn.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from xspn.datasets.dataset import Dataset
@@ -71,10 +70,10 @@ def _list(args: argparse.Namespace) -> int:
     entries = [catalogue.info(name) for name in catalogue.names(args.group)]
     found = [(entry, whereabouts(entry, places)) for entry in entries]
     if args.json:
-        return _print_json([{**entry.to_dict(), "here": here} for entry, here in found])
+        return print_json([{**entry.to_dict(), "here": here} for entry, here in found])
     header = ("name", "files", "group", "vars", "train", "valid", "test", "here")
     rows = [(e.name, e.file_name, e.group, str(e.n_variables), *(str(n) for n in e.n_rows), here) for e, here in found]
-    _print_table(header, rows, right={"vars", "train", "valid", "test"})
+    print_table(header, rows, right={"vars", "train", "valid", "test"})
     return 0
 
 
@@ -88,7 +87,7 @@ def _info(args: argparse.Namespace) -> int:
     here = whereabouts(entry, places)
     addresses = {file.split: places.address(file) for file in entry.files}
     if args.json:
-        return _print_json({**entry.to_dict(), "here": here, "addresses": addresses, "cache": str(places.cache)})
+        return print_json({**entry.to_dict(), "here": here, "addresses": addresses, "cache": str(places.cache)})
     facts = [
         ("name", entry.name),
         ("also called", ", ".join(dict.fromkeys((entry.file_name, *entry.aliases)))),
@@ -131,7 +130,7 @@ def _fetch(args: argparse.Namespace) -> int:
             for file in files:
                 sys.stdout.write(f"{name} {file['split']}: verified, {file['origin']}, {file['path'] or 'not kept'}\n")
     if args.json:
-        _print_json(results)
+        print_json(results)
     return FAILED if failures else 0
 
 
@@ -154,7 +153,7 @@ def _make(args: argparse.Namespace) -> int:
     io.save(data.truth, truth_path)
     limit = float(data.truth.log_likelihood(data.test).mean()) if len(data.test) else None
     if args.json:
-        return _print_json(
+        return print_json(
             {
                 "name": data.name,
                 "seed": args.seed,
@@ -184,25 +183,3 @@ def _write_tables(data: "Dataset", folder: Path, stem: str, kind: str) -> dict[s
         written[split] = folder / f"{stem}.{split}.{kind}"
         write_bytes(written[split], header + render(table))
     return written
-
-
-def _print_json(value: Any) -> int:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-    return 0
-
-
-def _print_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: set[str]) -> None:
-    """Print a table on a terminal, and lines of tab-separated values elsewhere."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    if not console.is_terminal:
-        sys.stdout.write("".join("\t".join(row) + "\n" for row in (header, *rows)))
-        return
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in header:
-        table.add_column(column, justify="right" if column in right else "left")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)

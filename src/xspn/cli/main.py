@@ -1,6 +1,7 @@
 """Find the subcommand, run it, and turn errors into one line and an exit code."""
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -8,14 +9,26 @@ from importlib import import_module
 
 from xspn._core.errors import XSPNError
 from xspn._version import __version__
+from xspn.cli.parser import Parser
 
 COMMANDS = {
+    "fit": "learn a model from a table",
+    "score": "say how probable rows are",
+    "query": "ask what is probable, given what is known",
+    "sample": "draw random rows",
+    "impute": "fill missing cells",
+    "classify": "predict one column from the others",
+    "show": "show what a model is made of, and why",
+    "test": "find columns that can be interchanged; no model needed",
     "datasets": "list, describe, fetch and generate the paper's data sets",
     "demo": "learn SPNs and XSPNs on generated data, against the truth and the paper",
     "reproduce": "run the paper's experiments again: tables, figures, a report beside the published numbers",
 }
 
+FAILED = 1
 USER_ERROR = 2
+INTERRUPTED = 130
+USERS_FILES = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,32 +38,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = int(args.run(args))
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has gone (xspn … | head): not an error. Keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has gone (xspn … | head): not an error.
+        _leave_stdout()
         return 0
-    except (XSPNError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        return _fail(str(error), USER_ERROR)
+    except (XSPNError, *USERS_FILES) as error:
+        return _fail(error, USER_ERROR)
     except OSError as error:
-        return _fail(str(error), 1)
+        _leave_stdout()
+        return _fail(error, FAILED)
     except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+        return _fail("interrupted", INTERRUPTED)
+    except MemoryError:
+        return _fail("out of memory", FAILED)
+    except Exception as error:
+        if os.environ.get("XSPN_TRACEBACK"):
+            raise
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        return _fail(f"a fault of this program ({said}); XSPN_TRACEBACK=1 shows where", FAILED)
     return status
 
 
-def _fail(message: str, status: int) -> int:
-    sys.stderr.write(f"xspn: {message}\n")
+def _leave_stdout() -> None:
+    """Let what is still to be written go nowhere, so that Python does not complain at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(error: BaseException | str, status: int) -> int:
+    text = str(error)
+    if isinstance(error, OSError) and not isinstance(error, XSPNError) and error.strerror:
+        reason = error.strerror[0].lower() + error.strerror[1:]
+        text = reason if error.filename is None else f"{error.filename}: {reason}"
+    sys.stderr.write(f"xspn: {' '.join(text.split())}\n")
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="xspn", description="Exchangeability-aware sum-product networks: exact probabilities from tables."
     )
     parser.add_argument("--version", action="version", version=f"xspn {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         module = import_module(f"xspn.cli.{name}")
-        own = subparsers.add_parser(name, help=summary, description=module.__doc__)
+        own = subparsers.add_parser(
+            name, help=summary, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
         module.add_arguments(own)
         own.set_defaults(run=module.run)
     return parser

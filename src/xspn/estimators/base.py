@@ -2,21 +2,21 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.arrays import FloatArray
 from xspn._core.checks import table
-from xspn._core.errors import DataError, ParameterError
+from xspn._core.errors import DataError
 from xspn._core.random import RandomState
 from xspn.estimators.table_input import TableInput
 from xspn.model import Circuit
+from xspn.model.completion import Method, completed, table_of_marginals
 from xspn.model.frames import as_frame
 
-ImputeMethod = Literal["marginal", "mpe", "sample"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         rows = self._query_rows(X)
         if self.columns_.are_binary:
             return self.circuit_.marginals(rows)
-        table, means = _table_of_marginals(self.circuit_, rows), self.circuit_.means(rows)
+        table, means = table_of_marginals(self.circuit_, rows), self.circuit_.means(rows)
         parts = []
         for variable, domain in enumerate(self.columns_.domains):
             size = None if domain is None else domain.cardinality
@@ -93,7 +93,7 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
             names += [name] if size in (None, 2) else [f"{name}={columns.label(variable, v)}" for v in range(size or 0)]
         return names
 
-    def impute(self, X: Any, method: ImputeMethod = "marginal", random_state: RandomState = None) -> Any:
+    def impute(self, X: Any, method: Method = "marginal", random_state: RandomState = None) -> Any:
         """Return the table with its missing values filled in and nothing else changed; a DataFrame stays a DataFrame.
 
         Args:
@@ -103,31 +103,10 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
             random_state: The seed for "sample".
         """
         rows = self._query_rows(X)
-        match method:
-            case "marginal":
-                filled = np.where(np.isnan(rows), _likeliest(self.circuit_, rows), rows)
-            case "mpe":
-                filled = self.circuit_.mpe(rows).values
-            case "sample":
-                filled = self.circuit_.sample(given=rows, random_state=random_state)
-            case _:
-                raise ParameterError(f"impute: expected method 'marginal', 'mpe' or 'sample', found {method!r}")
+        filled = completed(self.circuit_, rows, method, random_state)
         if self.binarize is not None:
             filled = np.where(np.isnan(rows), filled, table(X))  # only what was missing is 0 or 1
         frame = as_frame(X)
         if frame is None:
             return self.columns_.values(filled)
         return self.columns_.decode(filled, list(frame.dtypes), frame.index, frame.columns)
-
-
-def _table_of_marginals(circuit: Circuit, rows: AnyArray) -> FloatArray:
-    """Return P(variable = value | row) for all values: (rows, variables, values)."""
-    found = circuit.marginals(rows)
-    return found if found.ndim == 3 else np.stack([1 - found, found], axis=2)
-
-
-def _likeliest(circuit: Circuit, rows: AnyArray) -> FloatArray:
-    """Return each cell's likeliest value given its row; the mean where it is real."""
-    found = np.nan_to_num(_table_of_marginals(circuit, rows), nan=-1.0).argmax(axis=2).astype(np.float64)
-    real = [domain is not None and not domain.is_discrete for domain in circuit.domains]
-    return np.where(real, circuit.means(rows), found) if any(real) else found

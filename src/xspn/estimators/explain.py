@@ -55,3 +55,8 @@ def _branch(branch: Branch, names: Sequence[str] | None) -> str:
 
 def _name(variable: int, names: Sequence[str] | None) -> str:
     return f"X{variable}" if names is None else names[variable]
+
+
+def context_in_words(trace: Trace, entry: TraceEntry, names: Sequence[str] | None = None) -> str:
+    """Say in which clusters a decision was made; nothing for one about all rows."""
+    return " and ".join(_branch(branch, names) for branch in trace.context(entry))

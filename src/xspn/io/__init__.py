@@ -1,8 +1,8 @@
-"""Circuits as files and as text: versioned JSON, graphviz, equations."""
+"""Circuits as files and as text: versioned JSON, graphviz, equations; tables as files."""
 
 from xspn.io.equation import to_equation
-from xspn.io.files import load, save
+from xspn.io.files import load, load_with_notes, save
 from xspn.io.graphviz import to_dot
 from xspn.io.json_format import from_json, to_json
 
-__all__ = ["from_json", "load", "save", "to_dot", "to_equation", "to_json"]
+__all__ = ["from_json", "load", "load_with_notes", "save", "to_dot", "to_equation", "to_json"]

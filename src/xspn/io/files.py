@@ -4,28 +4,45 @@ import os
 import tempfile
 from errno import EACCES, EISDIR, ENOENT
 from pathlib import Path
+from typing import Any
 
 from xspn._core.errors import DataTypeError, FormatError
-from xspn.io.json_format import from_json, to_json
+from xspn.io.json_format import from_json_with_notes, to_json
 from xspn.model import Circuit
 
 
-def save(circuit: Circuit, path: str | os.PathLike[str]) -> None:
-    """Write a circuit as JSON. The file appears whole or not at all: a crash never leaves half a model."""
+def save(circuit: Circuit, path: str | os.PathLike[str], notes: dict[str, Any] | None = None) -> None:
+    """Write a circuit as JSON. The file appears whole or not at all: a crash never leaves half a model.
+
+    Args:
+        circuit: The circuit.
+        path: The file.
+        notes: What else the file shall hold, in plain values: how the circuit was learned, say.
+    """
     if not isinstance(circuit, Circuit):
         hint = "; pass its circuit_" if hasattr(circuit, "circuit_") else ""
         raise DataTypeError(f"save: expected a Circuit, found {type(circuit).__name__}{hint}")
-    write_text(Path(path), to_json(circuit) + "\n")
+    write_text(Path(path), to_json(circuit, notes=notes) + "\n")
 
 
 def load(path: str | os.PathLike[str]) -> Circuit:
     """Read a circuit, the same to the last bit as the one that was saved."""
+    return load_with_notes(path)[0]
+
+
+def load_with_notes(path: str | os.PathLike[str]) -> tuple[Circuit, dict[str, Any]]:
+    """Read a circuit and the notes that were saved with it."""
     file = Path(path)
+    return read_model(file.read_bytes(), str(file))
+
+
+def read_model(content: bytes, source: str) -> tuple[Circuit, dict[str, Any]]:
+    """Return the circuit and the notes of a file's content."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise FormatError(f"{file}: not a text file; the file is damaged or not a circuit") from error
-    return from_json(text, source=str(file))
+        raise FormatError(f"{source}: not a text file; the file is damaged or not a circuit") from error
+    return from_json_with_notes(text, source)
 
 
 def write_text(path: Path, text: str) -> None:

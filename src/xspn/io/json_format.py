@@ -8,6 +8,7 @@
     {"type": "sum", "weights": [...], "children": [ids of earlier nodes]}, ...]}
 ```
 
+Beside the nodes there may be "notes", an object of any content: how the circuit was learned, say.
 Labels are what the values of a column stand for, dtypes the types of a DataFrame's columns. Schema 1 has neither, and
 no order in domains; a circuit that needs none of them is still written in it. Children come before parents and the last
 node is the root. Numbers are written with as many digits as bring back the same bits; −inf, which JSON has no number
@@ -32,8 +33,8 @@ KEYS = {1: ("names", "domains", "nodes"), 2: ("names", "domains", "labels", "dty
 OPTIONAL = ("names", "labels", "dtypes")  # null where there are none
 
 
-def to_json(circuit: Circuit, indent: int | None = None) -> str:
-    """Return the circuit as JSON text.
+def to_json(circuit: Circuit, indent: int | None = None, notes: dict[str, Any] | None = None) -> str:
+    """Return the circuit as JSON text, with notes of any kind beside it.
 
     Examples:
         >>> from xspn import Bernoulli
@@ -49,8 +50,8 @@ def to_json(circuit: Circuit, indent: int | None = None) -> str:
         "nodes": [_node(kind, payload, children) for kind, payload, children in circuit.graph.records()],
     }
     ordered = any(domain is not None and domain.ordered for domain in columns.domains)
-    schema = 2 if ordered or content["labels"] or content["dtypes"] else 1
-    content = {key: content[key] for key in KEYS[schema]}
+    schema = 2 if ordered or notes or content["labels"] or content["dtypes"] else 1
+    content = {key: content[key] for key in KEYS[schema]} | ({"notes": notes} if notes else {})
     head = {"format": FORMAT, "schema": schema, "digest": _digest(content)}
     return json.dumps({**head, **content}, indent=indent, allow_nan=False, ensure_ascii=False)
 
@@ -86,13 +87,18 @@ def _digest(content: dict[str, Any]) -> str:
 
 def from_json(text: str, source: str = "JSON text") -> Circuit:
     """Return the circuit of a JSON text, or say where the text is damaged."""
+    return from_json_with_notes(text, source)[0]
+
+
+def from_json_with_notes(text: str, source: str = "JSON text") -> tuple[Circuit, dict[str, Any]]:
+    """Return the circuit of a JSON text and the notes beside it, if there are any."""
     data = _parse(text, source)
     circuit = _build(data, source)
     stored = data["domains"]
     found = [None if domain is None else domain.to_params() for domain in circuit.domains]
     if stored != found:
         raise FormatError(f"{source}: the domains do not fit the leaves; the file was altered")
-    return circuit
+    return circuit, data.get("notes") or {}
 
 
 def _parse(text: str, source: str) -> dict[str, Any]:
@@ -111,7 +117,8 @@ def _parse(text: str, source: str) -> dict[str, Any]:
     missing = [key for key in ("digest", *KEYS[schema]) if key not in data]
     if missing:
         raise FormatError(f"{source}: {missing[0]!r} is missing; the file was altered")
-    _check_content({key: data[key] for key in KEYS[schema]}, data["digest"], source)
+    own = (*KEYS[schema], "notes") if "notes" in data else KEYS[schema]
+    _check_content({key: data[key] for key in own}, data["digest"], source)
     return data
 
 
@@ -122,6 +129,8 @@ def _check_content(content: dict[str, Any], digest: Any, source: str) -> None:
         raise FormatError(f"{source}: some number is not finite; the file was altered") from error
     if not same:
         raise FormatError(f"{source}: the content does not match its digest; the file was altered")
+    if not isinstance(content.pop("notes", {}), dict):
+        raise FormatError(f"{source}: 'notes' is not an object; the file was altered")
     for key, value in content.items():
         if not (isinstance(value, list) or (key in OPTIONAL and value is None)):
             raise FormatError(f"{source}: {key!r} is not a list; the file was altered")

@@ -62,6 +62,21 @@ class Columns:
         names = None if self.names is None else [*self.names, name]
         return Columns.of([*self.domains, Domain(n_classes)], names, [*self.labels, labels], [*self.dtypes, None])
 
+    def taken(self, order: Sequence[int], labels_of_last: Sequence[Any]) -> "Columns":
+        """Return some columns in another order, the last of them with only these of its codes."""
+        last = order[-1]
+        codes = [int(code) for code in labels_of_last]
+        domains = [self.domains[j] for j in order[:-1]]
+        labels = [self.labels[j] for j in order[:-1]]
+        own = [self.label(last, code) for code in codes]
+        plain = self.labels[last] is None and own == list(range(len(own)))
+        return Columns.of(
+            [*domains, Domain(len(codes))],
+            None if self.names is None else [self.names[j] for j in order],
+            [*labels, None if plain else own],
+            [self.dtypes[j] for j in order],
+        )
+
     def __len__(self) -> int:
         return len(self.domains)
 

@@ -196,7 +196,7 @@ def _text(cells: AnyArray, wish: Wish | None, where: Where) -> Reading:
     if wish is None and len(seen) > MOST_LABELS and 2 * len(seen) > len(cells):
         raise DataError(
             f"{where.what}: column {where.column} has {len(seen)} different texts in {len(cells)} rows, "
-            f"as names of rows do; leave it out, or insist with domains={{{where.column}: 'categorical'}}"
+            f"as names of rows do; leave it out (--exclude), or insist with domains={{{where.column}: 'categorical'}}"
         )
     expected = 2 if wish is not None and wish.word == "binary" else None
     if wish is not None and wish.domain is not None:

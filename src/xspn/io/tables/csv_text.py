@@ -21,7 +21,7 @@ def parse_csv(
     header: bool | None = None,
     missing: Collection[str] = MISSING,
 ) -> TableFile:
-    """Return the table of a text.
+    r"""Return the table of a text.
 
     Args:
         text: The content of the file.
@@ -31,7 +31,7 @@ def parse_csv(
         missing: What stands for a missing cell.
 
     Examples:
-        >>> parse_csv("name;age\\nann;4\\nbob;?\\n", "ages.csv")
+        >>> parse_csv("name;age\nann;4\nbob;?\n", "ages.csv")
         TableFile(source='ages.csv', names=('name', 'age'), cells=(['ann', 'bob'], ['4', None]), lines=[2, 3])
     """
     if not text.strip():
@@ -95,15 +95,18 @@ def find_delimiter(text: str) -> str:
 
 
 def looks_like_header(rows: list[list[str]], missing: Collection[str]) -> bool:
-    """Whether the first row holds names: all different, none of them a number or missing, none a value below it."""
+    """Whether the first row holds names.
+
+    None of them is a number or missing, and either there is a column of numbers below one, or no name is a value too.
+    """
     first, below = rows[0], rows[1:]
-    if len(set(first)) < len(first):
-        return not any(NUMBER.fullmatch(cell) for cell in first) and any(
-            NUMBER.fullmatch(row[j]) for row in below for j in range(len(first))
-        )
     if any(cell in missing or NUMBER.fullmatch(cell) for cell in first):
         return False
-    return not any(cell == row[j] for row in below for j, cell in enumerate(first))
+    for j in range(len(first)):
+        seen = [row[j] for row in below if row[j] not in missing]
+        if seen and all(NUMBER.fullmatch(cell) for cell in seen):
+            return True
+    return len(set(first)) == len(first) and not any(cell == row[j] for row in below for j, cell in enumerate(first))
 
 
 def _check_names(names: tuple[str, ...], source: str, line: int) -> None:

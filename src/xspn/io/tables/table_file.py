@@ -102,8 +102,9 @@ class TableFile:
         if sum(numeric) > MOSTLY * len(seen) and not text_is_meant:
             odd = texts[numeric.index(False)]
             raise DataTypeError(
-                f"{self.source}: expected a number, found {odd!r} at {self.place(cells.index(odd), column)}; if it marks "
-                f"missing cells say --missing {odd!r}, if it is a label say --domains {self.names[column]}=categorical"
+                f"{self.source}: expected a number, found {odd!r} at {self.place(cells.index(odd), column)}; "
+                f"if it marks missing cells say --missing {odd!r}, if it is a label say --domains "
+                f"{self.names[column]}=categorical"
             )
         out = np.empty(len(cells), dtype=object)
         out[:] = cells
@@ -112,20 +113,24 @@ class TableFile:
     def codes(self, columns: Columns, absent_is_missing: Iterable[str] = ()) -> AnyArray:
         """Return the rows as codes of a circuit's columns, found by their names; other columns are passed over.
 
+        Columns without names are X0, X1, …, or go by their order if there are as many as in the table.
+
         Args:
             columns: Those of the circuit.
             absent_is_missing: Columns that the table need not have.
         """
-        assert columns.names is not None
+        names = columns.names or tuple(f"X{j}" for j in range(len(columns)))
+        if columns.names is None and len(columns) == len(self.names):
+            names = self.names
         optional = set(absent_is_missing)
-        lacking = [n for n in columns.names if n not in self.names and n not in optional]
+        lacking = [n for n in names if n not in self.names and n not in optional]
         if lacking:
-            spare = [name for name in self.names if name not in columns.names]
+            spare = [name for name in self.names if name not in names]
             near = nearest(lacking[0], spare)
             hint = "" if near is None else f"; did you mean {lacking[0]!r} by {near!r}?"
             raise DataError(f"{self.source}: the model knows a column {lacking[0]!r} that the table has not{hint}")
         out = np.full((self.n_rows, len(columns)), np.nan)
-        for j, name in enumerate(columns.names):
+        for j, name in enumerate(names):
             if name in self.names:
                 out[:, j] = self._codes(columns, j, self.names.index(name))
         return out

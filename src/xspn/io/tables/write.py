@@ -21,9 +21,7 @@ def format_of(path: str | None) -> str:
         return "csv"
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
-        raise ParameterError(
-            f"{path}: expected a name that ends in {', '.join(FORMATS)}, found {ending or 'no ending'}"
-        )
+        raise ParameterError(f"{path}: expected a name ending in {', '.join(FORMATS)}, found {ending or 'none'}")
     return FORMATS[ending]
 
 

@@ -1,0 +1,93 @@
+"""Predict one column from the others, with exact probabilities.
+
+Any model that knows the column will do; one learned with `xspn fit --target NAME` is made for it. Missing cells of the
+other columns are summed out. If the table has the column, its values are not looked at for predicting, but compared.
+"""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from xspn._core.errors import DataError
+from xspn.cli.inputs import add_table_options, matching, names_of, read_model, read_table, refuse_two_inputs
+from xspn.cli.output import number, print_facts, print_json
+
+if TYPE_CHECKING:
+    from xspn._core.arrays import AnyArray, FloatArray
+    from xspn.model import Circuit
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the model, the table, the column and where to write."""
+    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+    parser.add_argument("table", metavar="TABLE", help="a table, or - for standard input")
+    parser.add_argument("--target", required=True, metavar="NAME", help="the column to predict")
+    parser.add_argument("-o", "--output", metavar="FILE", help="csv, json or parquet (default: CSV to standard output)")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_table_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Predict, write, compare."""
+    from xspn.io.tables.write import format_of, write_table_file
+
+    refuse_two_inputs(args.model, args.table)
+    format_of(args.output)
+    circuit, _ = read_model(args.model)
+    target = matching(args.target, names_of(circuit.columns), "--target")[0]
+    domain = circuit.domains[target]
+    if domain is None or domain.cardinality is None:
+        raise DataError(f"--target: {args.target!r} {'is not in the model' if domain is None else 'is real'}")
+    codes = read_table(args.table, args).codes(circuit.columns, absent_is_missing=[names_of(circuit.columns)[target]])
+    labels = [circuit.columns.label(target, code) for code in range(domain.cardinality)]
+    chances = _posterior(circuit, codes, target, domain.cardinality)
+    predicted = [labels[int(code)] for code in chances.argmax(axis=1)]
+    quality = _quality(chances, codes[:, target])
+    if args.json and args.output is None:
+        rows = [dict(zip(map(str, labels), map(float, own), strict=True)) for own in chances]
+        return print_json({"target": args.target, "predicted": predicted, "probabilities": rows, **quality})
+    names = [args.target, *(f"P({args.target}={label})" for label in labels)]
+    write_table_file(args.output, names, [predicted, *([float(p) for p in column] for column in chances.T)])
+    if args.output in (None, "-"):
+        return 0
+    if args.json:
+        return print_json({"target": args.target, **quality})
+    facts = [("rows", f"{len(predicted):,}"), ("written to", str(args.output))]
+    if quality["known"]:
+        facts.append(("known answers", f"{quality['known']:,}"))
+        facts.append(("accuracy", number(quality["accuracy"])))
+        facts.append(("log-loss", number(quality["log_loss"])))
+    print_facts(facts)
+    sys.stdout.flush()
+    return 0
+
+
+def _posterior(circuit: "Circuit", codes: "AnyArray", target: int, size: int) -> "FloatArray":
+    """Return P(target | the other columns): (rows, values)."""
+    import numpy as np
+
+    from xspn._core.logspace import logsumexp_quiet
+    from xspn.inference.likelihood import refuse_impossible
+
+    joint = np.empty((len(codes), size))
+    for code in range(size):
+        rows = codes.copy()
+        rows[:, target] = code
+        joint[:, code] = circuit.log_likelihood(rows)
+    total = logsumexp_quiet(joint, axis=1)
+    refuse_impossible(total)
+    return np.asarray(np.exp(joint - total[:, None]))
+
+
+def _quality(chances: "FloatArray", answers: "FloatArray") -> dict[str, Any]:
+    """Compare with the rows whose answer is known."""
+    import numpy as np
+
+    known = ~np.isnan(answers)
+    if not known.any():
+        return {"known": 0, "accuracy": None, "log_loss": None}
+    right = answers[known].astype(np.int64)
+    with np.errstate(divide="ignore"):
+        loss = -np.log(chances[known, right]).mean()
+    accuracy = (chances[known].argmax(axis=1) == right).mean()
+    return {"known": int(known.sum()), "accuracy": float(accuracy), "log_loss": float(loss)}

@@ -1,0 +1,117 @@
+"""Learn a model from a table and say how good it is.
+
+    xspn fit answers.csv -o model.json
+    xspn fit answers.csv -o model.json --exclude id name --valid 0.2
+
+Columns are typed by what they hold: yes/no and 0/1 are binary, words are categories, small whole numbers are steps of a
+scale, other numbers are real. Cells that are empty or say NA, NaN, null or ? are missing; nothing is imputed.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xspn._core.errors import ParameterError
+from xspn.cli.inputs import add_table_options, read_table, seed_of
+from xspn.cli.learning_options import add_column_options, add_learning_options, domains_of, excluded, settings_of
+from xspn.cli.output import number, print_aligned, print_facts, print_json, shortened
+
+if TYPE_CHECKING:
+    from xspn._core.arrays import AnyArray
+    from xspn.model.columns import Columns
+
+STDOUT = "-"
+MOST_GROUPS = 5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the table, the model and the settings."""
+    parser.add_argument("table", metavar="TABLE", help="a table (csv, tsv, parquet, npz), or - for standard input")
+    parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="the model file; - is standard output")
+    parser.add_argument("--valid", metavar="SHARE", help="hold out a share of the rows such as 0.2, or name a table")
+    parser.add_argument("--target", metavar="NAME", help="learn a classifier: a circuit for each value of this column")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    parser.add_argument("--verbose", action="store_true", help="show progress")
+    add_column_options(parser)
+    add_learning_options(parser)
+    add_table_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, learn, write, report."""
+    from xspn.cli.learned import learn_model
+    from xspn.io.files import check_folder, save
+    from xspn.io.json_format import to_json
+
+    if args.output != STDOUT:
+        check_folder(Path(args.output))
+    seed = seed_of(args)
+    table = excluded(read_table(args.table, args), args.exclude)
+    columns, rows = table.read(domains_of(table, args.domains))
+    target = None if args.target is None else table.index(args.target)
+    train, valid = _split(rows, columns, args, seed)
+    settings = {**settings_of(args), "random_state": seed, "n_jobs": args.jobs, "verbose": int(args.verbose)}
+    learned = learn_model(train, valid, columns, settings, target)
+    notes = {"learned": learned.report, "trace": learned.trace}
+    if args.output == STDOUT:
+        sys.stdout.write(to_json(learned.circuit, notes=notes) + "\n")
+        return 0
+    save(learned.circuit, args.output, notes=notes)
+    if args.json:
+        return print_json({"model": args.output, **learned.report})
+    _print(learned.report, args.output)
+    return 0
+
+
+def _split(
+    rows: "AnyArray", columns: "Columns", args: argparse.Namespace, seed: int
+) -> "tuple[AnyArray, AnyArray | None]":
+    """Return the rows to learn from and those to score: a random share, a table of their own, or none."""
+    import numpy as np
+
+    if args.valid is None:
+        return rows, None
+    try:
+        share = float(args.valid)
+    except ValueError:
+        return rows, read_table(args.valid, args).codes(columns)
+    if not 0 < share < 1:
+        raise ParameterError(f"--valid: expected a share between 0 and 1, or a table, found {args.valid}")
+    size = round(share * len(rows))
+    if not 0 < size < len(rows):
+        raise ParameterError(f"--valid: {share:g} of {len(rows)} rows leaves nothing to learn from or to score")
+    order = np.random.default_rng(seed).permutation(len(rows))
+    held_out = np.sort(order[:size])
+    return np.delete(rows, held_out, axis=0), rows[held_out]
+
+
+def _print(report: dict[str, Any], path: str) -> None:
+    """Print what was learned for people."""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in report["variables"].items())
+    held_out = f" + {report['held_out_rows']:,} held out" if report["held_out_rows"] else ""
+    facts = [
+        ("rows", f"{report['rows']:,}{held_out}"),
+        ("variables", f"{sum(report['variables'].values())} ({kinds})"),
+        ("missing", f"{report['missing_cells']:,} cells"),
+        ("circuit", f"{report['nodes']:,} nodes, {report['parameters']:,} parameters"),
+        ("model file", path),
+    ]
+    print_facts(facts)
+    sys.stdout.write("\nlog-likelihood in nats per row\n")
+    rows = []
+    for name, own in report["log_likelihood"].items():
+        scores = [own["train"], own["held_out"]]
+        rows.append((name.replace("_", " "), *("–" if score is None else number(score, 3) for score in scores)))
+    print_aligned(("model", "train", "held out"), rows, right={"train", "held out"})
+    groups = report["groups"]
+    if not groups:
+        sys.stdout.write("\nno group of columns was found to be exchangeable\n")
+        return
+    sys.stdout.write(f"\n{'one group' if len(groups) == 1 else f'{len(groups)} groups'} of exchangeable columns\n")
+    for group in groups[:MOST_GROUPS]:
+        where = f" where {group['where']}" if group["where"] else ""
+        said = f"{shortened(group['variables'])} ({len(group['variables'])})"
+        sys.stdout.write(f"  node {group['node']}: {said}, in {group['rows']:,g} rows{where}\n")
+    if len(groups) > MOST_GROUPS:
+        sys.stdout.write(f"  … and {len(groups) - MOST_GROUPS} smaller ones: xspn show {path}\n")

@@ -1,0 +1,82 @@
+"""What commands read: tables and models, from files or standard input."""
+
+import argparse
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xspn._core.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from xspn.io.tables import TableFile
+    from xspn.model import Circuit
+    from xspn.model.columns import Columns
+
+STDIN = "-"
+
+
+def add_table_options(parser: argparse.ArgumentParser) -> None:
+    """Add how text tables are read."""
+    group = parser.add_argument_group("how the table is read", "CSV and its kin are recognised; .parquet and .npz too")
+    group.add_argument("--delimiter", metavar="CHAR", help="what separates cells (found by itself)")
+    group.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="whether names come first (found by itself)",
+    )
+    group.add_argument("--missing", nargs="+", default=[], metavar="TEXT", help="further texts for missing cells")
+    group.add_argument("--encoding", default="utf-8", help="default: utf-8")
+
+
+def read_table(path: str, args: argparse.Namespace) -> "TableFile":
+    """Read the table of a command."""
+    from xspn.io.tables import ReadOptions, read_table_file
+
+    delimiter = "\t" if args.delimiter == "\\t" else args.delimiter
+    return read_table_file(path, ReadOptions(delimiter, args.header, tuple(args.missing), args.encoding))
+
+
+def read_model(path: str) -> "tuple[Circuit, dict[str, Any]]":
+    """Read a circuit and its notes; "-" is standard input."""
+    from xspn.io.files import load_with_notes
+    from xspn.io.files import read_model as model_of
+
+    if path == STDIN:
+        return model_of(sys.stdin.buffer.read(), "standard input")
+    if Path(path).is_dir():
+        raise DataError(f"{path}: expected a model file, found a folder")
+    return load_with_notes(path)
+
+
+def refuse_two_inputs(*paths: str) -> None:
+    """Refuse a model and a table that both come from standard input."""
+    if paths.count(STDIN) > 1:
+        raise ParameterError("only one of model and table can come from standard input")
+
+
+def names_of(columns: "Columns") -> tuple[str, ...]:
+    """Return the names of a circuit's columns; X0, X1, … where they have none."""
+    return columns.names or tuple(f"X{j}" for j in range(len(columns)))
+
+
+def matching(pattern: str, names: tuple[str, ...], what: str) -> list[int]:
+    """Return the columns that a name or a pattern with * and ? stands for, or suggest the nearest name."""
+    from xspn._core.checks import nearest
+
+    if pattern in names:
+        return [names.index(pattern)]
+    found = [j for j, name in enumerate(names) if fnmatchcase(name, pattern)]
+    if found:
+        return found
+    near = nearest(pattern, names)
+    hint = "" if near is None else f"; did you mean {near!r}?"
+    raise DataError(f"{what}: there is no column {pattern!r}{hint}")
+
+
+def seed_of(args: argparse.Namespace) -> int:
+    """Return the seed, if it can be one."""
+    if args.seed < 0:
+        raise ParameterError(f"--seed: expected a number of at least 0, found {args.seed}")
+    return int(args.seed)

@@ -1,0 +1,34 @@
+"""Draw random rows from a model, given what is known if anything is."""
+
+import argparse
+
+from xspn._core.errors import ParameterError
+from xspn.cli.inputs import names_of, read_model, seed_of
+from xspn.cli.questions import evidence_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the model, the number of rows, the evidence and where to write."""
+    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+    parser.add_argument("-n", type=int, default=10, metavar="ROWS", help="how many (default: 10)")
+    parser.add_argument("--given", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="what is known")
+    parser.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="csv, json or parquet (default: CSV to standard output)")
+    parser.add_argument("--json", action="store_true", help="JSON instead of CSV on standard output")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw and write."""
+    from xspn.cli.decoding import plain_columns
+    from xspn.io.tables.write import format_of, write_table_file
+
+    if args.n < 0:
+        raise ParameterError(f"-n: expected a number of rows of at least 0, found {args.n}")
+    kind = "json" if args.json and args.output in (None, "-") else format_of(args.output)
+    seed = seed_of(args)
+    circuit, _ = read_model(args.model)
+    known = evidence_of(args.given, circuit.columns)
+    given = {j: circuit.columns.label(j, code) for j, code in known.items()}
+    rows = circuit.sample(args.n, given=given, random_state=seed)
+    write_table_file(args.output, names_of(circuit.columns), plain_columns(circuit.columns, rows), kind)
+    return 0

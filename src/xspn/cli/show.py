@@ -1,0 +1,85 @@
+"""Show what a model is made of: a tree of sums, products and leaves, and why each part is what it is.
+
+Every node has a number; `xspn show model.json --why 17` says why node 17 was made.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from xspn._core.errors import DataError, ParameterError
+from xspn.cli.inputs import read_model
+from xspn.cli.output import check_picture, print_json, save_picture, shortened
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the model and what to show of it."""
+    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+    parser.add_argument("--depth", type=int, default=4, help="how deep to show the tree (default: 4)")
+    parser.add_argument("--most", type=int, default=6, metavar="N", help="how many children of a node (default: 6)")
+    parser.add_argument("--why", type=int, metavar="NODE", help="say why a node is what it is")
+    parser.add_argument("--png", "--svg", dest="picture", type=Path, metavar="FILE", help="draw the structure instead")
+    parser.add_argument("--map", type=Path, metavar="FILE", help="draw which columns share exchangeable leaves instead")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show a model."""
+    from xspn.cli.tree import tree_lines
+
+    for name, value in (("--depth", args.depth), ("--most", args.most)):
+        if value < 1:
+            raise ParameterError(f"{name}: expected a number of at least 1, found {value}")
+    check_picture(args.picture)
+    check_picture(args.map)
+    circuit, notes = read_model(args.model)
+    if args.picture is not None or args.map is not None:
+        from xspn.plotting import draw_circuit, exchangeability_map
+
+        for draw, path in ((draw_circuit, args.picture), (exchangeability_map, args.map)):
+            if path is not None:
+                save_picture(draw(circuit), path)
+        return 0
+    if args.why is not None:
+        return _why(notes, args.why, len(circuit.graph), args.json)
+    if args.json:
+        size = circuit.summary()
+        return print_json(
+            {
+                "nodes": size.nodes,
+                "edges": size.edges,
+                "depth": size.depth,
+                "parameters": size.parameters,
+                "variables": size.variables,
+                "leaves": dict(size.leaves),
+                "names": None if circuit.names is None else list(circuit.names),
+                "learned": notes.get("learned"),
+            }
+        )
+    sys.stdout.write(f"{circuit.summary()}\n\n")
+    for line in tree_lines(circuit, args.depth, args.most):
+        sys.stdout.write(f"{line}\n")
+    return 0
+
+
+def _why(notes: dict[str, Any], node: int, n_nodes: int, as_json: bool) -> int:
+    if not 0 <= node < n_nodes:
+        raise DataError(f"--why: expected a node from 0 to {n_nodes - 1}, found {node}")
+    trace = notes.get("trace")
+    if not trace:
+        raise DataError("--why: the model file does not say how the model was learned; `xspn fit` writes files that do")
+    found = [entry for entry in trace if entry["node"] == node]
+    if as_json:
+        return print_json({"node": node, "decisions": found})
+    if not found:
+        sys.stdout.write(f"node {node} is part of a leaf or a product that was made above it; no decision of its own\n")
+    for entry in found:
+        detail = f" ({entry['detail']})" if entry["detail"] else ""
+        sys.stdout.write(f"node {node}: {entry['what']}{detail}\n")
+        sys.stdout.write(f"  columns   {shortened(entry['variables'], 8)} ({len(entry['variables'])})\n")
+        where = f" where {entry['where']}" if entry["where"] else ""
+        sys.stdout.write(f"  rows      {entry['rows']:,g}{where}\n")
+        if entry["evidence"]:
+            sys.stdout.write(f"  evidence  {entry['evidence']}\n")
+    return 0

@@ -1,0 +1,79 @@
+"""Find out which columns of a table can be interchanged, with evidence; no model is needed.
+
+Columns are exchangeable if permuting them changes nothing: only how many are one matters, not which.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xspn._core.errors import DataError, ParameterError
+from xspn.cli.inputs import add_table_options, read_table
+from xspn.cli.learning_options import add_column_options, domains_of, excluded
+from xspn.cli.output import check_picture, print_aligned, print_json, save_picture, shortened
+
+if TYPE_CHECKING:
+    from xspn.learning.exchangeability.groups import Group
+
+LEVEL = 0.01
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the table, the level and the picture."""
+    parser.add_argument("table", metavar="TABLE", help="a table (csv, tsv, parquet, npz), or - for standard input")
+    parser.add_argument("--level", type=float, default=LEVEL, help=f"the level of the tests (default: {LEVEL})")
+    parser.add_argument("--png", "--svg", dest="picture", type=Path, metavar="FILE", help="draw who goes with whom")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_column_options(parser)
+    add_table_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Test all columns together, then find groups."""
+    from xspn.learning.exchangeability import exchangeability_test, exchangeable_groups
+
+    if not 0 < args.level < 1:
+        raise ParameterError(f"--level: expected a number between 0 and 1, found {args.level}")
+    check_picture(args.picture)
+    table = excluded(read_table(args.table, args), args.exclude)
+    columns, rows = table.read(domains_of(table, args.domains))
+    if not columns.are_binary:
+        odd = next(j for j, domain in enumerate(columns.domains) if domain is None or domain.cardinality != 2)
+        raise DataError(f"{table.source}: column {table.names[odd]!r} is not binary; --exclude it")
+    whole = exchangeability_test(rows) if len(table.names) > 1 else None
+    groups = exchangeable_groups(rows, args.level)
+    if args.picture is not None:
+        _draw(groups, table.names, args.picture)
+    found = [_plain(group, table.names) for group in groups]
+    if args.json:
+        of_all = None if whole is None else {name: getattr(whole, name) for name in ("statistic", "dof", "p_value")}
+        return print_json({"rows": len(rows), "all_columns": of_all, "level": args.level, "groups": found})
+    if whole is not None:
+        verdict = "rejected" if whole.rejects(args.level) else "not rejected"
+        sys.stdout.write(f"all {len(table.names)} columns exchangeable: {verdict}, p = {whole.p_value:.3g}\n\n")
+    together = [own for own in found if len(own["columns"]) > 1]
+    said = [(str(len(own["columns"])), f"{own['p_value']:.3g}", shortened(own["columns"], 8)) for own in together]
+    if said:
+        print_aligned(("columns", "p", "can be interchanged"), said, right={"columns", "p"})
+    alone = [own["columns"][0] for own in found if len(own["columns"]) == 1]
+    if alone:
+        sys.stdout.write(f"on their own: {shortened(alone, 12)} ({len(alone)})\n")
+    return 0
+
+
+def _plain(group: "Group", names: tuple[str, ...]) -> dict[str, Any]:
+    p_value = None if group.test is None else float(group.test.p_value)
+    return {"columns": [names[v] for v in group.variables], "p_value": p_value}
+
+
+def _draw(groups: "list[Group]", names: tuple[str, ...], path: Path) -> None:
+    import numpy as np
+
+    from xspn.plotting import exchangeability_map
+
+    shares = np.zeros((len(names), len(names)))
+    for group in groups:
+        own = list(group.variables)
+        shares[np.ix_(own, own)] = 1.0
+    save_picture(exchangeability_map(shares, names), path)

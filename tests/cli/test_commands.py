@@ -1,0 +1,325 @@
+"""The commands on a small survey: what they print, what they write, and that it is what the library says."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cli.conftest import GUESTS, read_csv
+from xspn import Categorical, Circuit, Gaussian, Product, Sum, load, save
+from xspn.io import load_with_notes
+
+
+@pytest.fixture
+def circuit(model):
+    return load(model)
+
+
+def answer(run, *arguments):
+    status, out, err = run(*arguments, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+# -- fit ---------------------------------------------------------------------------------------------------------------
+
+
+def test_fit_says_how_good_the_model_is(run, survey, tmp_path):
+    status, out, err = run("fit", survey, "-o", tmp_path / "m.json", "--exclude", "name", "--valid", "0.2")
+    assert (status, err) == (0, "")
+    lines = {line.split("  ")[0].strip(): line for line in out.splitlines()}
+    assert "240 + 60 held out" in lines["rows"]
+    assert "8 (8 binary)" in lines["variables"]
+    ours, independent, tree = (
+        lines[name].split()[-1] for name in ("this model", "independent variables", "chow liu tree")
+    )
+    as_number = {name: float(text.replace("−", "-")) for name, text in (("a", ours), ("b", independent), ("c", tree))}
+    assert as_number["a"] > as_number["b"]
+    assert "exchangeable columns" in out
+
+
+def test_fit_for_programs(run, survey, tmp_path):
+    found = answer(run, "fit", survey, "-o", tmp_path / "m.json", "--exclude", "name", "--valid", "0.25", "--seed", "3")
+    assert set(found) == {
+        "model",
+        "rows",
+        "held_out_rows",
+        "variables",
+        "missing_cells",
+        "nodes",
+        "parameters",
+        "log_likelihood",
+        "groups",
+    }
+    assert found["rows"] + found["held_out_rows"] == 300
+    circuit = load(tmp_path / "m.json")
+    assert found["parameters"] == circuit.summary().parameters
+    assert set(found["log_likelihood"]) == {"this_model", "independent_variables", "chow_liu_tree"}
+    again = answer(run, "fit", survey, "-o", tmp_path / "n.json", "--exclude", "name", "--valid", "0.25", "--seed", "3")
+    assert {**again, "model": ""} == {**found, "model": ""}
+    assert (tmp_path / "m.json").read_bytes() == (tmp_path / "n.json").read_bytes()
+
+
+def test_the_model_knows_names_labels_and_why(circuit, model):
+    assert circuit.names == ("hot_topic", *GUESTS, "overflow")
+    assert circuit.labels[0] == ("no", "yes")
+    assert circuit.labels[-1] == ("false", "true")
+    _, notes = load_with_notes(model)
+    assert {entry["node"] for entry in notes["trace"]} <= set(range(len(circuit.graph)))
+    assert notes["learned"]["rows"] == 300
+
+
+def test_fit_from_a_pipe_and_to_one(run, survey, model, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(survey.read_bytes())))
+    status, out, _ = run("fit", "-", "-o", "-", "--exclude", "name")
+    assert status == 0
+    assert json.loads(out) == json.loads(model.read_text(encoding="utf-8"))
+
+
+def test_a_table_of_its_own_to_score(run, survey, tmp_path):
+    found = answer(run, "fit", survey, "-o", tmp_path / "m.json", "--exclude", "name", "--valid", survey)
+    own = found["log_likelihood"]["this_model"]
+    assert own["held_out"] == pytest.approx(own["train"])
+    assert (found["rows"], found["held_out_rows"]) == (300, 300)
+
+
+def test_settings_reach_the_learner(run, survey, tmp_path):
+    settings = [
+        "--exchangeability",
+        "none",
+        "--fallback",
+        "factorized",
+        "--min-instances",
+        "1000",
+        "--smoothing",
+        "0.5",
+    ]
+    found = answer(run, "fit", survey, "-o", tmp_path / "m.json", "--exclude", "name", *settings)
+    own = found["log_likelihood"]
+    assert own["this_model"] == own["independent_variables"]
+    assert found["groups"] == []
+
+
+# -- questions ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_distribution(run, model, circuit):
+    found = answer(run, "query", model, "--given", "hot_topic=yes", "--ask", "overflow")
+    [own] = found["answers"]
+    expected = circuit.marginals({"hot_topic": "yes"})[0, -1]
+    assert own["kind"] == "distribution"
+    assert [value["value"] for value in own["values"]] == ["false", "true"]
+    assert own["values"][1]["probability"] == pytest.approx(expected)
+    assert found["given"] == {"hot_topic": "yes"}
+    assert found["log_evidence"] == pytest.approx(circuit.log_likelihood([["yes", *[None] * 7]])[0])
+    status, out, _ = run("query", model, "--given", "hot_topic=yes", "--ask", "overflow")
+    assert status == 0
+    assert f"{expected:.4f}" in out
+
+
+def test_a_count_with_a_pattern(run, model, circuit):
+    [own] = answer(run, "query", model, "--given", "hot_topic=YES", "--ask", "count(attends_*)")["answers"]
+    np.testing.assert_allclose(own["probabilities"], circuit.count_distribution(GUESTS, {"hot_topic": "yes"}))
+    assert own["variables"] == GUESTS
+    [zeros] = answer(run, "query", model, "--given", "hot_topic=yes", "--ask", "count(attends_*=no)")["answers"]
+    np.testing.assert_allclose(zeros["probabilities"], own["probabilities"][::-1])
+    [both] = answer(run, "query", model, "--ask", "count(hot_topic, overflow)")["answers"]
+    np.testing.assert_allclose(both["probabilities"], circuit.count_distribution(["hot_topic", "overflow"]))
+    status, out, _ = run("query", model, "--ask", "count(attends_*)")
+    assert status == 0
+    assert len(out.splitlines()) == 2 + 7
+
+
+def test_a_value_and_several_questions(run, model, circuit):
+    found = answer(run, "query", model, "--given", "attends_*=1", "--ask", "overflow=true", "hot_topic")
+    row = np.array([[np.nan, *[1.0] * 6, np.nan]])
+    expected = circuit.marginals(row)[0]
+    assert found["answers"][0] == {
+        "ask": "overflow=true",
+        "kind": "probability",
+        "probability": pytest.approx(expected[-1]),
+    }
+    assert found["answers"][1]["values"][1]["probability"] == pytest.approx(expected[0])
+
+
+def test_everything_is_asked_by_default(run, model):
+    found = answer(run, "query", model, "--given", "hot_topic=yes")
+    assert [own["ask"] for own in found["answers"]] == [*GUESTS, "overflow"]
+    status, out, _ = run("query", model)
+    assert status == 0
+    assert len(out.splitlines()) == 1 + 8
+
+
+def test_the_best_completion(run, model, circuit):
+    best = answer(run, "query", model, "--given", "hot_topic=yes", "--best")["best"]
+    expected = circuit.mpe({"hot_topic": "yes"})
+    assert list(best["values"]) == list(circuit.names)
+    assert best["values"]["hot_topic"] == "yes"
+    assert best["log_probability"] == pytest.approx(expected.log_prob[0])
+    assert run("query", model, "--best")[0] == 0
+
+
+def test_real_and_categorical_variables(run, tmp_path):
+
+    parts = [
+        Product([Gaussian(0, mean=m, std=1.0), Categorical(1, p)]) for m, p in ((0.0, [0.5, 0.5, 0]), (4, [0, 0, 1]))
+    ]
+    circuit = Circuit(Sum([0.5, 0.5], parts), names=["height", "colour"], labels={"colour": ["red", "green", "blue"]})
+    save(circuit, tmp_path / "m.json")
+    found = answer(run, "query", tmp_path / "m.json", "--given", "colour=Blue", "--ask", "height", "height=4")[
+        "answers"
+    ]
+    assert found[0] == {"ask": "height", "kind": "mean", "mean": pytest.approx(4), "deviation": pytest.approx(1)}
+    assert found[1]["density"] == pytest.approx(1 / np.sqrt(2 * np.pi))
+    [own] = answer(run, "query", tmp_path / "m.json", "--given", "height=-3", "--ask", "colour")["answers"]
+    assert sum(value["probability"] for value in own["values"]) == pytest.approx(1)
+    assert run("query", tmp_path / "m.json")[0] == 0
+    status, out, _ = run("sample", tmp_path / "m.json", "-n", "5", "--given", "colour=blue")
+    assert status == 0
+    assert out.count(",blue\n") == 5
+
+
+# -- score, sample, impute, classify -----------------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_the_library(run, model, circuit, survey, tmp_path):
+    rows = [row[1:] for row in read_csv(survey)[1:]]
+    cells = [[None if c == "NA" else float(c) if c in "01" else c for c in row] for row in rows]
+    expected = circuit.log_likelihood(cells)
+    found = answer(run, "score", model, survey)
+    np.testing.assert_allclose(found["log_likelihoods"], expected)
+    assert found["mean"] == pytest.approx(expected.mean())
+    status, out, _ = run("score", model, survey, "-o", tmp_path / "scores.csv")
+    assert status == 0
+    assert "nats per row" in out
+    written = read_csv(tmp_path / "scores.csv")
+    np.testing.assert_allclose([float(row[0]) for row in written[1:]], expected)
+
+
+def test_samples_can_be_read_again(run, model, tmp_path):
+    pytest.importorskip("pyarrow")
+    for name in ("a.csv", "a.tsv", "a.parquet"):
+        assert run("sample", model, "-n", "40", "--seed", "5", "-o", tmp_path / name)[0] == 0
+    scores = [answer(run, "score", model, tmp_path / name)["mean"] for name in ("a.csv", "a.tsv", "a.parquet")]
+    assert scores[0] == pytest.approx(scores[1])
+    assert scores[0] == pytest.approx(scores[2])
+    status, out, _ = run("sample", model, "-n", "3", "--json")
+    assert status == 0
+    assert [set(row) for row in json.loads(out)] == [{"hot_topic", *GUESTS, "overflow"}] * 3
+    assert run("sample", model, "-n", "40", "--seed", "5")[1] == (tmp_path / "a.csv").read_text(encoding="utf-8")
+
+
+def test_imputation_fills_holes_and_nothing_else(run, model, survey, tmp_path):
+    before = read_csv(survey)
+    for method in ("marginal", "mpe", "sample"):
+        status, out, _ = run("impute", model, survey, "-o", tmp_path / "filled.csv", "--method", method)
+        assert status == 0
+        after = read_csv(tmp_path / "filled.csv")
+        assert after[0] == before[0]
+        holes = 0
+        for old, new in zip(before[1:], after[1:], strict=True):
+            for name, a, b in zip(before[0], old, new, strict=True):
+                holes += a == "NA"
+                allowed = {"hot_topic": ("yes", "no"), "overflow": ("true", "false")}.get(name, ("0", "1"))
+                assert b in allowed if a == "NA" else a == b
+        assert f"{holes} cells filled" in out
+
+
+def test_predictions_and_how_good_they_are(run, model, survey, circuit, tmp_path):
+    status, out, _ = run("classify", model, survey, "--target", "overflow", "-o", tmp_path / "p.csv")
+    assert status == 0
+    assert "accuracy" in out
+    written = read_csv(tmp_path / "p.csv")
+    assert written[0] == ["overflow", "P(overflow=false)", "P(overflow=true)"]
+    found = answer(run, "classify", model, survey, "--target", "overflow")
+    assert found["accuracy"] > 0.9
+    truth = [row[-1] for row in read_csv(survey)[1:]]
+    agree = [a == b for a, b in zip(found["predicted"], truth, strict=True) if b != "NA"]
+    assert np.mean(agree) == pytest.approx(found["accuracy"])
+    row = read_csv(survey)[1][1:-1]
+    known = [None if c == "NA" else float(c) if c in "01" else c for c in row]
+    assert found["probabilities"][0]["true"] == pytest.approx(circuit.marginals([[*known, None]])[0, -1])
+
+
+def test_a_classifier_of_its_own(run, survey, tmp_path):
+    assert run("fit", survey, "-o", tmp_path / "m.json", "--exclude", "name", "--target", "hot_topic")[0] == 0
+    circuit = load(tmp_path / "m.json")
+    assert circuit.names == (*GUESTS, "overflow", "hot_topic")
+    assert circuit.labels[-1] == ("no", "yes")
+    assert answer(run, "classify", tmp_path / "m.json", survey, "--target", "hot_topic")["accuracy"] > 0.8
+    without = tmp_path / "without.csv"
+    rows = read_csv(survey)
+    without.write_text("".join(",".join([row[0], *row[2:]]) + "\n" for row in rows), encoding="utf-8")
+    assert answer(run, "classify", tmp_path / "m.json", without, "--target", "hot_topic")["known"] == 0
+
+
+# -- show and test -----------------------------------------------------------------------------------------------------
+
+
+def test_the_tree_numbers_its_nodes(run, model, circuit):
+    status, out, _ = run("show", model)
+    assert status == 0
+    assert f"[{len(circuit.graph) - 1}]" in out
+    assert answer(run, "show", model)["nodes"] == len(circuit.graph)
+    shallow = run("show", model, "--depth", "1", "--most", "1")[1]
+    assert len(shallow.splitlines()) < len(out.splitlines())
+
+
+def test_why_gives_the_evidence(run, model):
+    trace = load_with_notes(model)[1]["trace"]
+    for entry in trace:
+        status, out, _ = run("show", model, "--why", entry["node"])
+        assert status == 0
+        assert entry["what"] in out
+    assert answer(run, "show", model, "--why", trace[0]["node"])["decisions"][0]["rows"] == 300
+
+
+def test_pictures(run, model, survey, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert run("show", model, "--png", tmp_path / "a.png", "--map", tmp_path / "b.svg")[0] == 0
+    assert run("test", survey, "--exclude", "name", "--png", tmp_path / "c.png")[0] == 0
+    assert run("query", model, "--given", "hot_topic=yes", "--plot", tmp_path / "d.pdf")[0] == 0
+    assert (
+        run("query", model, "--given", "hot_topic=yes", "--ask", "count(attends_*)", "--plot", tmp_path / "e.png")[0]
+        == 0
+    )
+    starts = {"a.png": b"\x89PNG", "b.svg": b"<?xml", "c.png": b"\x89PNG", "d.pdf": b"%PDF", "e.png": b"\x89PNG"}
+    for name, start in starts.items():
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_which_columns_can_be_interchanged(run, survey):
+    found = answer(run, "test", survey, "--exclude", "name")
+    assert found["rows"] == 300
+    assert found["all_columns"]["p_value"] < 0.01
+    assert GUESTS in [group["columns"] for group in found["groups"]]
+    status, out, _ = run("test", survey, "--exclude", "name")
+    assert status == 0
+    assert "can be interchanged" in out
+
+
+# -- the program -------------------------------------------------------------------------------------------------------
+
+
+def test_help_imports_nothing_heavy():
+    script = (
+        "import sys\nfrom xspn.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print([name for name in ('numpy', 'scipy', 'sklearn', 'rich', 'matplotlib', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_as_a_pipeline(model, survey):
+    """xspn sample | xspn score, as programs of their own."""
+    script = "import sys; from xspn.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", script]
+    rows = subprocess.run([*command, "sample", model, "-n", "50"], capture_output=True, timeout=120, check=True).stdout
+    done = subprocess.run(
+        [*command, "score", model, "-", "--json"], input=rows, capture_output=True, timeout=120, check=True
+    )
+    assert json.loads(done.stdout)["rows"] == 50
