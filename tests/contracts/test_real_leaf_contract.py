@@ -131,3 +131,25 @@ def test_no_rows_give_no_answers(case):
     assert case.leaf.log_prob(none).shape == (0,)
     assert case.leaf.mode(none)[0].shape == (0, 1)
     assert case.leaf.sample(none, np.random.default_rng(0)).shape == (0, 1)
+
+
+REAL_FAMILIES = [
+    family
+    for family in leaves
+    if not any(domain.is_discrete for domain in leaves[family].example(np.random.default_rng(0)).domains)
+]
+
+
+@pytest.mark.parametrize("family", REAL_FAMILIES)
+@pytest.mark.parametrize("seed", range(3))
+def test_conditional_means_of_several_variables(family, seed):
+    rng = np.random.default_rng(seed)
+    leaf = leaves[family].example(rng)
+    rows = leaf.sample(np.full((8, len(leaf.variables)), np.nan), rng)
+    rows[rng.random(rows.shape) < 0.5] = np.nan
+    for row, means in zip(rows, leaf.means(rows), strict=True):
+        missing = np.isnan(row)
+        np.testing.assert_array_equal(means[~missing], row[~missing])
+        if missing.any():
+            rest, _ = leaf.condition(row)
+            np.testing.assert_allclose(means[missing], rest.moments()[0], atol=1e-9)

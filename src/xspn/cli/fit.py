@@ -99,11 +99,13 @@ def _print(report: dict[str, Any], path: str) -> None:
     ]
     print_facts(facts)
     sys.stdout.write("\nlog-likelihood in nats per row\n")
+    header = ("model", "train", "held out") if report["held_out_rows"] else ("model", "train")
+    keys = ("train", "held_out")[: len(header) - 1]
     rows = []
     for name, own in report["log_likelihood"].items():
-        scores = [own["train"], own["held_out"]]
-        rows.append((name.replace("_", " "), *("–" if score is None else number(score, 3) for score in scores)))
-    print_aligned(("model", "train", "held out"), rows, right={"train", "held out"})
+        scores = ["binary only" if own[key] is None else number(own[key], 3) for key in keys]
+        rows.append((name.replace("_", " "), *scores))
+    print_aligned(header, rows, right={"train", "held out"})
     groups = report["groups"]
     if not groups:
         sys.stdout.write("\nno group of columns was found to be exchangeable\n")

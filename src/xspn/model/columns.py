@@ -192,7 +192,11 @@ class Columns:
         pandas = need_pandas()
         codes = np.asarray(rows, dtype=np.float64)
         wanted = self.dtypes if dtypes is None else dtypes
-        columns = {j: column_of(codes[:, j], self.domains[j], self.labels[j], wanted[j]) for j in range(len(self))}
+        columns = {}
+        for j in range(len(self)):
+            values = column_of(codes[:, j], self.domains[j], self.labels[j], wanted[j])
+            own_type = object if values.dtype == object else None  # or pandas would make text of objects
+            columns[j] = pandas.Series(values, index=index, dtype=own_type)
         frame = pandas.DataFrame(columns, index=pandas.RangeIndex(len(codes)) if index is None else index)
         known = names if names is not None else self.names
         if known is not None:

@@ -52,6 +52,14 @@ def cells_of(column: Any, name: str) -> AnyArray:
     return np.asarray(column.astype(object).to_numpy(dtype=object))
 
 
+def type_name(dtype: Any) -> str:
+    """Return a column's type as text; that of categories is named where it is not what pandas would make of them."""
+    if hasattr(dtype, "categories"):
+        again = need_pandas().CategoricalDtype(list(dtype.categories), dtype.ordered)
+        return CATEGORY if again == dtype else f"{CATEGORY}[{dtype.categories.dtype}]"
+    return str(dtype)
+
+
 def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, dtype: Any) -> Any:
     """Return codes as a column's values: labels for codes, in the type that is asked for.
 
@@ -61,9 +69,11 @@ def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, d
     if dtype is None:
         return values
     pandas = need_pandas()
-    if str(dtype) == CATEGORY:
+    if str(dtype).startswith(CATEGORY):
         if not hasattr(dtype, "categories") or (labels and not set(labels) <= set(dtype.categories)):
-            dtype = pandas.CategoricalDtype(list(labels or ()), ordered=domain is not None and domain.ordered)
+            inner = str(dtype)[len(CATEGORY) :].strip("[]") or None
+            categories = pandas.Index(list(labels or ()), dtype=inner)
+            dtype = pandas.CategoricalDtype(categories, ordered=domain is not None and domain.ordered)
         return pandas.Categorical(values, dtype=dtype)
     if labels is None:
         values = _numbers(codes, domain, dtype)

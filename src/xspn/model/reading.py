@@ -11,7 +11,7 @@ from xspn._core.checks import Names, as_array, cell_name, column_index, table
 from xspn._core.errors import DataError, ParameterError
 from xspn.circuit.domain import Domain
 from xspn.model.columns import Columns
-from xspn.model.frames import as_frame, cells_of, names_of
+from xspn.model.frames import as_frame, cells_of, names_of, type_name
 from xspn.model.kinds import Reading, Where, Wish, read_column, wish_of, with_shared_labels
 
 CellPlace = Callable[[int, int], str]  # names the cell of a row and a column
@@ -90,7 +90,7 @@ def _columns_and_codes(
         [reading.domain for reading in readings],
         names,
         [reading.labels for reading in readings],
-        [str(dtype) if known and dtype is not None else None for dtype in dtypes],
+        [type_name(dtype) if known and dtype is not None else None for dtype in dtypes],
     )
     return columns, array
 
