@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from xspn.leaves import Exchangeable as Exchangeable
     from xspn.leaves import ExchangeableGaussian as ExchangeableGaussian
     from xspn.leaves import Gaussian as Gaussian
+    from xspn.leaves import MultivariateGaussian as MultivariateGaussian
     from xspn.leaves import Smoothing as Smoothing
     from xspn.model import Circuit as Circuit
 
@@ -38,6 +39,7 @@ _HOMES = {
     "ExchangeableGaussian": "xspn.leaves",
     "Gaussian": "xspn.leaves",
     "MEVM": "xspn.estimators",
+    "MultivariateGaussian": "xspn.leaves",
     "Product": "xspn.circuit",
     "Smoothing": "xspn.leaves",
     "Sum": "xspn.circuit",

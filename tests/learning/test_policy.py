@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from support.learning import exchangeable_table, random_table, summary
+from xspn.learning.binary_slice import BinarySlice
 from xspn.learning.config import LearnConfig
-from xspn.learning.policy import Dependence, Operation, decide
+from xspn.learning.policy import Dependence, Operation
+from xspn.learning.policy import decide as decide_slice
+
+
+def decide(summary, config, **known):
+    return decide_slice(BinarySlice(summary), config, **known)
 
 
 def copies(rng, rows, *groups, noise=0.05):

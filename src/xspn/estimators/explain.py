@@ -48,9 +48,9 @@ def _group(trace: Trace, entry: TraceEntry, names: Sequence[str] | None) -> str:
 
 
 def _branch(branch: Branch, names: Sequence[str] | None) -> str:
-    if branch.variable is None:
+    if branch.variable is None or branch.condition is None:
         return f"cluster {branch.place + 1} of {branch.of}"
-    return f"{_name(branch.variable, names)} = {branch.place}"
+    return f"{_name(branch.variable, names)} {branch.condition}"
 
 
 def _name(variable: int, names: Sequence[str] | None) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node, Product, Sum
+from xspn.learning.clustering.base import Condition
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.policy import Operation
 from xspn.learning.task import Task
@@ -24,14 +25,20 @@ class Record:
     seconds: float = 0.0
     node: Node | None = None
     weights: list[float] | None = None  # of a sum; None for a product
-    cut: int | None = None  # the variable that a sum splits on
+    cut: int | None = None  # the variable whose value tells the children of a sum apart
+    conditions: tuple[Condition, ...] = ()  # what holds of it in each
     extra: list[list[Node]] = field(default_factory=list)  # leaves beside each child of a sum
     below: list[Task] = field(default_factory=list)
     children: list[int] = field(default_factory=list)  # the records of the tasks below
 
+    @property
+    def has_indicators(self) -> bool:
+        """Whether leaves stand beside some child."""
+        return any(self.extra)
+
     def cells_settled(self) -> int:
         """Return how many cells of the table are accounted for by leaves of this record."""
-        variables = len(self.task.variables) if self.node is not None else int(any(self.extra))
+        variables = len(self.task.variables) if self.node is not None else int(self.has_indicators)
         return len(self.task.rows.index) * variables
 
 
@@ -77,7 +84,7 @@ class _Assembler:
         self.records = records
         self.swallowed_by: dict[int, int] = {}  # sums go into mixtures, products into products and into cuts
         for index, record in enumerate(records):
-            takes = Product if record.weights is None or record.cut is not None else Sum
+            takes = Product if record.weights is None or record.has_indicators else Sum
             for child in record.children:
                 if _kind(records[child]) is takes:
                     self.swallowed_by[child] = index
@@ -87,7 +94,7 @@ class _Assembler:
     def nodes(self) -> dict[int, Node]:
         """Return the node of each record, or the one that it was merged into."""
         for index in range(len(self.records) - 1, -1, -1):
-            if self.records[index].cut is not None:
+            if self.records[index].has_indicators:
                 self.branches_of_cuts[index] = self._branches_of_cut(index)
             if index not in self.swallowed_by:
                 self.built[index] = self._build(index)
@@ -108,7 +115,8 @@ class _Assembler:
         branches: list[Node] = []
         for beside, child in zip(record.extra, record.children, strict=True):
             inside = [node for _, node in self._contents(child)] if child in self.swallowed_by else [self.built[child]]
-            branches.append(Product([*beside, *inside]))
+            factors = [*beside, *inside]
+            branches.append(factors[0] if len(factors) == 1 else Product(factors))
             if child in self.swallowed_by:
                 self.built[child] = branches[-1]
         return branches
@@ -145,5 +153,7 @@ def _branches(records: list[Record]) -> dict[int, Branch]:
     branches: dict[int, Branch] = {}
     for parent, record in enumerate(records):
         for place, child in enumerate(record.children):
-            branches[child] = Branch(parent, record.weights is not None, record.cut, place, len(record.children))
+            condition = record.conditions[place] if record.conditions else None
+            is_cluster = record.weights is not None
+            branches[child] = Branch(parent, is_cluster, record.cut, place, len(record.children), condition)
     return branches

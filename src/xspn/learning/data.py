@@ -48,10 +48,24 @@ class BinaryData:
         merged = np.bincount(place[which.ravel()], weights=own)
         return cls(np.ascontiguousarray(bits[first[order]]), np.asarray(merged, dtype=np.float64))
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and variables."""
+        return self.bits.shape[0], self.bits.shape[1]
+
     @cached_property
     def complete(self) -> bool:
         """Whether no cell is missing."""
         return not (self.bits == MISSING).any()
+
+    def with_weights(self, weights: FloatArray) -> "BinaryData":
+        """Return the same rows with other weights; those of weight 0 are dropped."""
+        return BinaryData.of(self.bits, weights, merge_equal_rows=False)
+
+    def repeated(self) -> "BinaryData":
+        """Return rows as often as their weights say, for a clustering that takes no weights."""
+        bits = np.repeat(self.bits, self.weights.astype(np.int64), axis=0)
+        return BinaryData(bits, np.ones(len(bits)))
 
     def slice(self, rows: IntArray, variables: IntArray) -> NDArray[np.float32]:
         """Return some cells as float32, which is what matrix products want; NaN where a value is missing."""

@@ -13,13 +13,13 @@ from xspn.circuit.graph import Graph, from_records
 from xspn.circuit.nodes import Node, Sum
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
-from xspn.learning.data import BinaryData
 from xspn.learning.learner import Progress, learn
+from xspn.learning.source import TrainingData
 from xspn.learning.trace import Branch, Trace, TraceEntry
 
 
 def learn_bag(
-    data: BinaryData,
+    data: TrainingData,
     config: LearnConfig,
     seed: int,
     n_circuits: int = 1,
@@ -42,7 +42,7 @@ def learn_bag(
             progress(len(members), n_circuits)
     roots = [from_records(records) for records, _ in members]
     root = Sum(np.full(n_circuits, 1.0 / n_circuits), roots)
-    whole = Graph(root, data.bits.shape[1])
+    whole = Graph(root, data.shape[1])
     return Learned(whole, _joined(whole, roots, [trace for _, trace in members]))
 
 
@@ -52,20 +52,14 @@ def check_n_jobs(n_jobs: Any) -> None:
         raise ParameterError(f"n_jobs: expected a number of workers, −1 for all cores, or None, found {n_jobs!r}")
 
 
-def _member(data: BinaryData, config: LearnConfig, seed: int) -> tuple[list[Any], Trace]:
+def _member(data: TrainingData, config: LearnConfig, seed: int) -> tuple[list[Any], Trace]:
     """Learn a circuit on a bootstrap sample; return it flat, because nested nodes would be pickled recursively."""
     rng = np.random.default_rng(seed)
     total = round(float(data.weights.sum()))
     counts = rng.multinomial(max(total, 1), data.weights / data.weights.sum()).astype(np.float64)
-    sample = BinaryData.of(data.bits, counts, merge_equal_rows=False)
-    learned = learn(_repeated(sample) if config.clustering == "gmm" else sample, config, seed)
+    sample = data.with_weights(counts)
+    learned = learn(sample.repeated() if config.clustering == "gmm" else sample, config, seed)
     return list(learned.graph.records()), learned.trace
-
-
-def _repeated(data: BinaryData) -> BinaryData:
-    """Return rows as often as their weights say, for a clustering that takes no weights."""
-    bits = np.repeat(data.bits, data.weights.astype(np.int64), axis=0)
-    return BinaryData(bits, np.ones(len(bits)))
 
 
 def _joined(whole: Graph, roots: list[Node], traces: list[Trace]) -> Trace:

@@ -8,22 +8,20 @@ from time import perf_counter
 import numpy as np
 
 from xspn.learning.assembly import Learned, Record, assemble
-from xspn.learning.clustering import Split, clusterings
+from xspn.learning.clustering import Split
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
 from xspn.learning.config import LearnConfig
-from xspn.learning.data import BinaryData
-from xspn.learning.fallback import LeafData, exchangeable_leaf, factorized_leaf
 from xspn.learning.policy import Decision, Operation, decide
-from xspn.learning.summary import Summary
+from xspn.learning.slice import Slice
+from xspn.learning.source import TrainingData, source_of
 from xspn.learning.task import Rows, Task
-from xspn.leaves.bernoulli import Bernoulli
 
 NEED_QUIET = ("gmm", "kmeans")
 Progress = Callable[[int, int], None]  # (rows × variables settled, of how many)
 
 
 def learn(
-    data: BinaryData, config: LearnConfig, seed: int = 0, n_jobs: int = 1, progress: Progress | None = None
+    data: TrainingData, config: LearnConfig, seed: int = 0, n_jobs: int = 1, progress: Progress | None = None
 ) -> Learned:
     """Learn the structure and the parameters of a circuit.
 
@@ -34,13 +32,14 @@ def learn(
 
 
 class _Learner:
-    def __init__(self, data: BinaryData, config: LearnConfig, progress: Progress | None) -> None:
+    def __init__(self, data: TrainingData, config: LearnConfig, progress: Progress | None) -> None:
         self.data = data
+        self.source = source_of(data)
         self.config = config
         self.progress = progress
 
     def learn(self, seed: int, n_jobs: int) -> Learned:
-        n_rows, n_variables = self.data.bits.shape
+        n_rows, n_variables = self.data.shape
         root = Task(Rows(np.arange(n_rows), self.data.weights), np.arange(n_variables), seed)
         records: list[Record] = []
         generation: list[tuple[Task, int | None]] = [(root, None)]
@@ -64,55 +63,44 @@ class _Learner:
     def _carry_out(self, task: Task) -> Record:
         """Decide what to do with a task, and do it."""
         start = perf_counter()
-        summary = Summary.of(self.data.slice(task.rows.index, task.variables), task.rows.weights)
-        decision = decide(summary, self.config, is_root=task.depth == 0, known=task.known)
-        record = self._act(task, summary, decision)
+        slice = self.source.slice_of(task)
+        decision = decide(slice, self.config, is_root=task.depth == 0, known=task.known)
+        record = self._act(task, slice, decision)
         record.seconds = perf_counter() - start
         return record
 
-    def _act(self, task: Task, summary: Summary, decision: Decision) -> Record:
-        record = Record(task, decision.operation, decision.note, summary.total, decision.test)
+    def _act(self, task: Task, slice: Slice, decision: Decision) -> Record:
+        record = Record(task, decision.operation, decision.note, slice.total, decision.test)
         match decision.operation:
             case Operation.UNIVARIATE:
-                informed = self._in_context(task, summary)
-                record.node = factorized_leaf(informed, task.variables, self.config.fallback_leaves).node
+                record.node = slice.univariate(self.config)
             case Operation.EXCHANGEABLE:
-                informed = self._in_context(task, summary)
-                record.node = exchangeable_leaf(informed, task.variables, self.config.tested_leaves).node
+                record.node = slice.exchangeable(self.config)
             case Operation.FEW_ROWS | Operation.CONSTANT:
-                self._fall_back(record, summary)
+                self._fall_back(record, slice)
             case Operation.CONSTANTS | Operation.INDEPENDENT:
                 record.below = [
                     task.child(k, variables=task.variables[group], known=known)
                     for k, (group, known) in enumerate(zip(decision.groups, decision.kinds, strict=True))
                 ]
             case _:
-                self._cluster(record, summary)
+                self._cluster(record, slice)
         return record
 
-    def _in_context(self, task: Task, summary: Summary) -> LeafData:
-        """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
-        if task.context is None or self.config.shrinkage == 0:
-            return LeafData.alone(summary)
-        context = self.data.slice(task.context.index, task.variables)
-        return LeafData.in_context(summary, context, task.context.weights, self.config.shrinkage)
-
-    def _fall_back(self, record: Record, summary: Summary) -> None:
-        found = self.config.make_fallback(
-            self._in_context(record.task, summary), record.task.variables, self.config.fallback_leaves
-        )
+    def _fall_back(self, record: Record, slice: Slice) -> None:
+        found = slice.fallback(self.config)
         record.node, record.detail = found.node, found.name
 
-    def _cluster(self, record: Record, summary: Summary) -> None:
+    def _cluster(self, record: Record, slice: Slice) -> None:
         seed = record.task.seed if self.config.cluster_seed is None else self.config.cluster_seed
-        split = clusterings[self.config.clustering](summary, seed)
+        split = slice.split(self.config, seed)
         if split is None:
             record.operation = Operation.NO_SPLIT
-            self._fall_back(record, summary)
-        elif split.variable is None:
-            self._mix(record, split)
-        else:
+            self._fall_back(record, slice)
+        elif split.variable is not None and any(condition.relation == "=" for condition in split.conditions):
             self._cut(record, split, split.variable)
+        else:
+            self._mix(record, split)
 
     def _mix(self, record: Record, split: Split) -> None:
         """Make a sum whose weights are the clusters' shares."""
@@ -123,18 +111,27 @@ class _Learner:
         record.below = [task.child(k, rows=part) for k, part in enumerate(parts)]
         record.extra = [[] for _ in parts]
         record.detail = f"{len(parts)} clusters"
+        if split.variable is not None:
+            record.cut, record.conditions = int(task.variables[split.variable]), split.conditions
+            record.detail = f"rows told apart by variable {record.cut}"
 
     def _cut(self, record: Record, split: Split, position: int) -> None:
-        """Make a deterministic sum on the value of one variable: its smoothing is in the weights."""
+        """Make a sum on the value of one variable: its smoothing is in the weights.
+
+        In a cluster where the variable has one value, an indicator of it stands beside what is learned of the others.
+        """
         task, alpha = record.task, self.config.smoothing
         variable = int(task.variables[position])
         rest = np.delete(task.variables, position)
         parts = _clusters(task.rows, split)
         masses = np.array([part.weights.sum() + alpha for part in parts])
         record.weights = (masses / masses.sum()).tolist()
-        record.below = [task.child(value, rows=part, variables=rest) for value, part in enumerate(parts)]
-        record.extra = [[Bernoulli(variable, p=float(value))] for value in (0, 1)]
-        record.detail, record.cut = f"split on variable {variable}", variable
+        for k, (part, condition) in enumerate(zip(parts, split.conditions, strict=True)):
+            fixed = condition.relation == "="
+            record.below.append(task.child(k, rows=part, variables=rest if fixed else task.variables))
+            record.extra.append([self.source.indicator(variable, int(condition.value))] if fixed else [])
+        record.detail = f"split on variable {variable}"
+        record.cut, record.conditions = variable, split.conditions
 
 
 def _clusters(rows: Rows, split: Split) -> list[Rows]:

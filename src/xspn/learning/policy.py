@@ -1,4 +1,4 @@
-"""What to do with a slice of the data, and why. Pure: summary statistics and configuration in, a decision out."""
+"""What to do with a slice of the data, and why. Pure: a slice and a configuration in, a decision out."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -7,10 +7,8 @@ import numpy as np
 
 from xspn._core.arrays import BoolArray, IntArray
 from xspn.learning.config import Components, Constants, LearnConfig
-from xspn.learning.exchangeability.base import TestResult, tests
-from xspn.learning.fallback import LeafData, exchangeable_leaf, factorized_leaf
-from xspn.learning.independence import independent_groups
-from xspn.learning.summary import Summary
+from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.slice import Slice
 
 
 class Dependence(Enum):
@@ -54,53 +52,43 @@ class Decision:
 
 
 def decide(
-    summary: Summary, config: LearnConfig, is_root: bool = False, known: Dependence = Dependence.UNKNOWN
+    slice: Slice, config: LearnConfig, is_root: bool = False, known: Dependence = Dependence.UNKNOWN
 ) -> Decision:
     """Walk down the paper's Algorithm 1 until something applies.
 
     Args:
-        summary: The slice.
+        slice: Rows and variables.
         config: The choices.
         is_root: Whether this is all of the data.
         known: What an independence test on these very rows has already told of the variables.
     """
-    if summary.n == 1 or known is Dependence.INDEPENDENT:
+    if slice.n == 1 or known is Dependence.INDEPENDENT:
         return Decision(Operation.UNIVARIATE)
-    constant = summary.constant()
+    constant = slice.constant()
     if constant.any() and not constant.all():
         groups = _constants_off(constant, config.constants)
         return Decision(Operation.CONSTANTS, groups, [Dependence.UNKNOWN] * len(groups))
     if constant.all():
         return Decision(Operation.CONSTANT)
-    if summary.total < config.min_instances:
+    if slice.total < config.min_instances:
         return Decision(Operation.FEW_ROWS)
     if config.rows_first and is_root:
         return Decision(Operation.CLUSTER)
-    test = None
-    if config.exchangeability is not None:
-        test = tests[config.exchangeability](summary, **dict(config.test_options))
-        if not test.rejects(config.significance):
+    test = slice.test(config)
+    if test is not None and not test.rejects(config.significance):
+        if slice.exchangeable_suffices(config):
             return Decision(Operation.EXCHANGEABLE, test=test)
+        return Decision(Operation.CLUSTER, test=test, note="exchangeable, but no single leaf fits the rows")
     if known is not Dependence.CONNECTED:
-        groups = independent_groups(summary, config.independence_threshold)
-        undecided = len(groups) == summary.n and test is not None and config.score_overrules
-        if undecided and _counts_predict_better(summary, config):
+        groups = slice.independent_groups(config)
+        undecided = len(groups) == slice.n and test is not None and config.score_overrules
+        # With many rows a test rejects for deviations that do no harm, and no two variables need depend on each other
+        # for all of them to do so (parity). Where the choice is between these two models, the score decides.
+        if undecided and slice.exchangeable_predicts_better(config):
             return Decision(Operation.EXCHANGEABLE, test=test, note="counts predict better than independent variables")
         if len(groups) > 1:
             return Decision(Operation.INDEPENDENT, *_factors(groups, config.components), test=test)
     return Decision(Operation.CLUSTER, test=test)
-
-
-def _counts_predict_better(summary: Summary, config: LearnConfig) -> bool:
-    """Whether an exchangeable leaf predicts left-out rows better than independent variables do.
-
-    With many rows a test rejects for deviations that do no harm, and no two variables need depend on each other for all
-    of them to do so (parity). Where the choice is between these two models, the score decides.
-    """
-    data, variables = LeafData.alone(summary), np.arange(summary.n)
-    weights = summary.rows()[1]
-    counts = exchangeable_leaf(data, variables, config.tested_leaves).score(weights)
-    return counts > factorized_leaf(data, variables, config.tested_leaves).score(weights)
 
 
 def _factors(groups: list[IntArray], components: Components) -> tuple[list[IntArray], list[Dependence]]:

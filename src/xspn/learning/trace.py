@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from xspn.learning.clustering.base import Condition
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.policy import Operation
 
@@ -14,9 +15,10 @@ class Branch:
     Attributes:
         parent: The index of the decision above.
         is_cluster: Whether that one was a sum: then this is one of its clusters.
-        variable: The variable that the sum splits on; None for a mixture.
-        place: Which child this is; with a variable, its value.
+        variable: The variable that tells the clusters apart; None for a mixture.
+        place: Which child this is.
         of: How many children there are.
+        condition: What holds of the variable here.
     """
 
     parent: int
@@ -24,6 +26,7 @@ class Branch:
     variable: int | None
     place: int
     of: int
+    condition: Condition | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from xspn.leaves.chow_liu import ChowLiu
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
 from xspn.leaves.gaussian import Gaussian
+from xspn.leaves.multivariate_gaussian import MultivariateGaussian
 from xspn.leaves.smoothing import Smoothing
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "ExchangeableGaussian",
     "Gaussian",
     "Leaf",
+    "MultivariateGaussian",
     "Smoothing",
     "leaf_from_params",
     "leaves",

@@ -6,6 +6,7 @@ one file, register it, and import it in `xspn/learning/clustering/__init__.py`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.special import xlogy
@@ -17,6 +18,27 @@ from xspn.learning.summary import Summary
 clusterings: "Registry[Callable[[Summary, int], Split | None]]" = Registry("clustering")
 
 
+@dataclass(frozen=True)
+class Condition:
+    """What holds of the variable that a split is on, in one of the clusters.
+
+    "=" and "≠" are said of discrete values; "≈" and "≉" of a number that comes up again and again.
+
+    Examples:
+        >>> str(Condition("≤", 2.5))
+        '≤ 2.5'
+    """
+
+    relation: Literal["=", "≠", "≤", ">", "≈", "≉"]
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.relation} {self.value:g}"
+
+
+ZERO_OR_ONE = (Condition("=", 0), Condition("=", 1))
+
+
 @dataclass(frozen=True, eq=False)
 class Split:
     """Rows split into clusters 0..k−1.
@@ -25,13 +47,15 @@ class Split:
         labels: The cluster of each row.
         shares: P(second cluster | what was seen) of each row where cells are missing: a row that does not tell belongs
             to both clusters in part. None if no cell is missing: then a row belongs where its label says.
-        variable: The position of the variable whose value is the cluster, if the split is on one variable.
+        variable: The position of the variable whose value tells the cluster, if the split is on one variable.
+        conditions: What holds of this variable in each cluster.
         score: The gain in penalised log-likelihood over not splitting, variables taken as independent in each cluster.
     """
 
     labels: IntArray
     shares: FloatArray | None = None
     variable: int | None = None
+    conditions: tuple[Condition, ...] = ZERO_OR_ONE
     score: float = np.nan
 
 

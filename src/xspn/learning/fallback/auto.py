@@ -31,7 +31,7 @@ def stack_of(*makers: Fallback) -> Fallback:
     return choose
 
 
-def stack(candidates: Sequence[Candidate], weights: FloatArray) -> Candidate:
+def stack(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: float = PRIOR_ROWS) -> Candidate:
     """Return the mixture of candidates that predicts left-out rows best, or the only one worth its share.
 
     A row that surprises one candidate may be ordinary to another, and a mixture is surprised by neither. The shares
@@ -39,7 +39,7 @@ def stack(candidates: Sequence[Candidate], weights: FloatArray) -> Candidate:
     mixture stays even, because the scores are noise then; with much data the better candidates take all.
     """
     logs = np.array([candidate.left_out for candidate in candidates])  # (candidates, rows)
-    shares = _shares(logs, weights)
+    shares = _shares(logs, weights, prior_rows)
     kept = np.flatnonzero(shares >= SMALLEST_SHARE)
     chosen = [candidates[int(k)] for k in kept]
     if len(chosen) == 1:
@@ -49,7 +49,7 @@ def stack(candidates: Sequence[Candidate], weights: FloatArray) -> Candidate:
     return Candidate(" + ".join(c.name for c in chosen), Sum(shares, [c.node for c in chosen]), mixed)
 
 
-def _shares(logs: FloatArray, weights: FloatArray) -> FloatArray:
+def _shares(logs: FloatArray, weights: FloatArray, prior_rows: float) -> FloatArray:
     """Return the candidates' shares by EM; rows that no candidate finds possible have no say."""
     top = logs.max(axis=0)
     possible = np.isfinite(top)
@@ -58,7 +58,7 @@ def _shares(logs: FloatArray, weights: FloatArray) -> FloatArray:
     shares = np.full(len(logs), 1.0 / len(logs))
     for _ in range(EM_STEPS):
         previous = shares
-        shares = shares * (relative @ (own / (shares @ relative))) + PRIOR_ROWS
+        shares = shares * (relative @ (own / (shares @ relative))) + prior_rows
         shares /= shares.sum()
         if abs(shares - previous).max() < SHARE_TOLERANCE:
             break

@@ -1,0 +1,96 @@
+"""Slices of tables of zeros and ones."""
+
+import numpy as np
+
+from xspn._core.arrays import BoolArray, IntArray
+from xspn.circuit.nodes import Node
+from xspn.learning.clustering import Split, clusterings
+from xspn.learning.config import LearnConfig
+from xspn.learning.data import BinaryData
+from xspn.learning.exchangeability.base import TestResult, tests
+from xspn.learning.fallback import Candidate, LeafData, exchangeable_leaf, factorized_leaf
+from xspn.learning.independence import independent_groups
+from xspn.learning.slice import Slice
+from xspn.learning.summary import Summary
+from xspn.learning.task import Rows, Task
+
+
+class BinarySlice(Slice):
+    """A summary of the rows, and where it came from.
+
+    Args:
+        summary: The rows.
+        variables: Which variables of the circuit the columns are; 0, 1, … if not given.
+        columns: Which columns of `data` they are.
+        data: The table that the slice was cut from, for the rows of the sum above it.
+        context: These rows; None above any sum.
+    """
+
+    def __init__(
+        self,
+        summary: Summary,
+        variables: IntArray | None = None,
+        columns: IntArray | None = None,
+        data: BinaryData | None = None,
+        context: Rows | None = None,
+    ) -> None:
+        self.n, self.total = summary.n, summary.total
+        self.summary = summary
+        self._variables = np.arange(summary.n) if variables is None else variables
+        self._columns = self._variables if columns is None else columns
+        self._data, self._context = data, context
+
+    @classmethod
+    def of(cls, data: BinaryData, task: Task, columns: IntArray | None = None) -> "BinarySlice":
+        """Cut the slice of a task out of a table, which has the task's variables in the given columns."""
+        own = task.variables if columns is None else columns
+        summary = Summary.of(data.slice(task.rows.index, own), task.rows.weights)
+        return cls(summary, task.variables, own, data, task.context)
+
+    def constant(self) -> BoolArray:
+        """Mark the variables that are always zero, or always one."""
+        return self.summary.constant()
+
+    def test(self, config: LearnConfig) -> TestResult | None:
+        """Run the test that the configuration names."""
+        if config.exchangeability is None:
+            return None
+        return tests[config.exchangeability](self.summary, **dict(config.test_options))
+
+    def independent_groups(self, config: LearnConfig) -> list[IntArray]:
+        """Return the components of the graph of the G-test."""
+        return independent_groups(self.summary, config.independence_threshold)
+
+    def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
+        """Compare the two leaves by their leave-one-out scores, without the rows above."""
+        data, variables = LeafData.alone(self.summary), np.arange(self.n)
+        weights = self.summary.rows()[1]
+        counts = exchangeable_leaf(data, variables, config.tested_leaves).score(weights)
+        return counts > factorized_leaf(data, variables, config.tested_leaves).score(weights)
+
+    def exchangeable_suffices(self, config: LearnConfig) -> bool:
+        """Return True: a leaf with a probability for each count holds any exchangeable distribution of bits."""
+        return True
+
+    def univariate(self, config: LearnConfig) -> Node:
+        """Return Bernoulli leaves."""
+        return factorized_leaf(self._informed(config), self._variables, config.fallback_leaves).node
+
+    def exchangeable(self, config: LearnConfig) -> Node:
+        """Return a leaf over the count of ones."""
+        return exchangeable_leaf(self._informed(config), self._variables, config.tested_leaves).node
+
+    def fallback(self, config: LearnConfig) -> Candidate:
+        """Return what the fallback of the configuration makes of the slice."""
+        return config.make_fallback(self._informed(config), self._variables, config.fallback_leaves)
+
+    def split(self, config: LearnConfig, seed: int) -> Split | None:
+        """Run the clustering that the configuration names."""
+        return clusterings[config.clustering](self.summary, seed)
+
+    def _informed(self, config: LearnConfig) -> LeafData:
+        """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
+        if self._context is None or self._data is None or config.shrinkage == 0:
+            return LeafData.alone(self.summary)
+        context = self._data.slice(self._context.index, self._columns)
+        return LeafData.in_context(self.summary, context, self._context.weights, config.shrinkage)

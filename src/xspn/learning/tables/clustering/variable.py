@@ -1,0 +1,113 @@
+"""Two clusters by the value of one variable: one value against the others, or what is below a threshold."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+from xspn._core.arrays import FloatArray
+from xspn.learning.clustering.base import Condition, Split
+from xspn.learning.tables.clustering.product import Encoded
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+SHARE_OF_REPEATED = 0.05
+FEWEST_REPEATED = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """A way to split; a row is in the second cluster where `inside` is 1, NaN where its value is missing."""
+
+    position: int
+    conditions: tuple[Condition, Condition]
+    inside: FloatArray
+
+
+def variable_split(encoded: Encoded, seed: int) -> Split | None:
+    """Return the cut whose two clusters explain the variables best; all cuts of all variables are tried at once.
+
+    A variable without order is cut at each of its values against the others, an ordered or real one at thresholds; a
+    real one also at numbers that many rows share.
+    """
+    cuts = [cut for position in range(encoded.summary.n) for cut in _cuts(encoded, position)]
+    if not cuts:
+        return None
+    weights = encoded.summary.weights
+    inside = np.array([cut.inside for cut in cuts])
+    known = ~np.isnan(inside)
+    second = encoded.sums(weights * np.where(known, inside, 0.0))
+    both = encoded.sums(weights * known)
+    first = both.less(second)
+    masses = np.array([first.mass, second.mass])
+    gains = encoded.likelihood(first) + encoded.likelihood(second) - encoded.likelihood(both)
+    gains = gains + xlogy(masses, masses / np.maximum(masses.sum(axis=0), 1e-300)).sum(axis=0)
+    gains[(masses == 0).any(axis=0)] = -np.inf
+    best = int(np.argmax(gains))
+    if np.isneginf(gains[best]):
+        return None
+    shares = _shares(encoded, cuts[best])
+    labels = (shares > 0.5).astype(np.int64)
+    if not 0 < labels.sum() < len(labels):
+        return None
+    score = float(gains[best]) - 0.5 * (encoded.n_parameters + 1) * float(np.log(max(encoded.summary.total, 1.0)))
+    return Split(
+        labels,
+        None if known[best].all() else shares,
+        variable=cuts[best].position,
+        conditions=cuts[best].conditions,
+        score=score,
+    )
+
+
+def _cuts(encoded: Encoded, position: int) -> list[_Cut]:
+    summary = encoded.summary
+    column, values = summary.columns[position], summary.cells[:, position]
+    missing = summary.missing[:, position]
+    if column.is_real or column.domain.ordered:
+        below = [
+            _Cut(position, (Condition("≤", edge), Condition(">", edge)), np.where(missing, np.nan, values > edge))
+            for edge in _thresholds(values[~missing])
+        ]
+        return below + [
+            _Cut(position, (Condition("≉", v), Condition("≈", v)), np.where(missing, np.nan, values == v))
+            for v in (_repeated(values[~missing], summary.weights[~missing]) if column.is_real else [])
+        ]
+    occurring = np.unique(values[~missing]).astype(np.int64).tolist()
+    if column.n_values == 2:
+        both = (Condition("=", 0), Condition("=", 1))
+        return [_Cut(position, both, values)] if len(occurring) == 2 else []
+    return [
+        _Cut(position, (Condition("≠", v), Condition("=", v)), np.where(missing, np.nan, values == v))
+        for v in occurring
+        if len(occurring) > 1
+    ]
+
+
+def _thresholds(values: FloatArray) -> list[float]:
+    """Return points between values, near a few quantiles."""
+    distinct = np.unique(values)
+    if len(distinct) < 2:
+        return []
+    below = np.unique(np.searchsorted(distinct, np.quantile(values, QUANTILES), side="right") - 1)
+    below = below[below < len(distinct) - 1]
+    return [float(edge) for edge in (distinct[below] + distinct[below + 1]) / 2]
+
+
+def _repeated(values: FloatArray, weights: FloatArray) -> list[float]:
+    """Return the numbers that many rows share: they are no chance of a density, and may stand for rows of a kind."""
+    distinct, which = np.unique(values, return_inverse=True)
+    mass = np.bincount(which.reshape(-1), weights=weights)
+    often = mass >= max(SHARE_OF_REPEATED * float(weights.sum()), FEWEST_REPEATED)
+    return [float(v) for v in distinct[often]] if len(distinct) > 1 else []
+
+
+def _shares(encoded: Encoded, cut: _Cut) -> FloatArray:
+    """Return the cluster of each row; P(second | the row's other values) where the value is missing."""
+    unknown = np.isnan(cut.inside)
+    if not unknown.any():
+        return cut.inside.astype(np.float64)
+    weights = encoded.summary.weights
+    clusters = np.where(unknown, 0.0, np.array([1 - cut.inside, cut.inside])) * weights
+    sums = encoded.sums(clusters)
+    logs = encoded.log_densities(sums) + np.log(sums.mass + 1)
+    return np.where(unknown, expit(logs[:, 1] - logs[:, 0]), cut.inside)

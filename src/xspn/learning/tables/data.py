@@ -1,0 +1,97 @@
+"""Training data with columns of any kinds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.errors import DataError
+from xspn.circuit.domain import Domain
+
+LEAST_SPREAD = 1e-3  # of a leaf's deviation, relative to that of the column
+VARIANCE_OF_ROUNDING = 1 / 12  # a number that was rounded to steps of 1 stands for an interval of this variance
+
+
+@dataclass(frozen=True, eq=False)
+class TableData:
+    """Rows of codes (discrete columns) and numbers (real ones), NaN where a value is missing, each with a weight.
+
+    Attributes:
+        cells: (rows, variables).
+        domains: One for each variable.
+        weights: How often each row counts.
+        spreads: The deviation of each real column in the whole table (1 where it has none, and for discrete columns).
+        floors: The smallest deviation that a leaf may give to each real column: that of a rounding error if the numbers
+            come in steps, and never less than a thousandth of the column's own.
+    """
+
+    cells: FloatArray
+    domains: tuple[Domain, ...]
+    weights: FloatArray
+    spreads: FloatArray
+    floors: FloatArray
+
+    @classmethod
+    def of(cls, cells: FloatArray, domains: Sequence[Domain], weights: FloatArray | None = None) -> "TableData":
+        """Return the data. Rows of weight 0, and rows of which nothing was seen, say nothing and are dropped.
+
+        Examples:
+            >>> data = TableData.of(np.array([[0, 1.5], [2, np.nan], [np.nan, np.nan]]), [Domain(3), Domain.real()])
+            >>> data.shape
+            (2, 2)
+        """
+        own = np.ones(len(cells)) if weights is None else np.asarray(weights, dtype=np.float64)
+        _check(cells, domains)
+        keep = (own > 0) & ~np.isnan(cells).all(axis=1)
+        kept = np.ascontiguousarray(cells[keep], dtype=np.float64)
+        spreads, floors = np.ones(len(domains)), np.ones(len(domains))
+        for column, domain in enumerate(domains):
+            if not domain.is_discrete:
+                spreads[column], floors[column] = _scale(kept[:, column], own[keep])
+        return cls(kept, tuple(domains), own[keep], spreads, floors)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and variables."""
+        return self.cells.shape[0], self.cells.shape[1]
+
+    @cached_property
+    def binary(self) -> IntArray:
+        """The columns with two values."""
+        return np.array([v for v, domain in enumerate(self.domains) if domain.cardinality == 2], dtype=np.int64)
+
+    def with_weights(self, weights: FloatArray) -> "TableData":
+        """Return the same rows with other weights; those of weight 0 are dropped."""
+        keep = weights > 0
+        return TableData(self.cells[keep], self.domains, weights[keep], self.spreads, self.floors)
+
+    def repeated(self) -> "TableData":
+        """Return rows as often as their weights say."""
+        cells = np.repeat(self.cells, self.weights.astype(np.int64), axis=0)
+        return TableData(cells, self.domains, np.ones(len(cells)), self.spreads, self.floors)
+
+
+def _check(cells: FloatArray, domains: Sequence[Domain]) -> None:
+    if cells.ndim != 2 or cells.shape[1] != len(domains):
+        raise DataError(f"X: expected a table with {len(domains)} columns, found shape {cells.shape}")
+    for column, domain in enumerate(domains):
+        bad = domain.outside(cells[:, column])
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(
+                f"X: expected {domain.describe()}, found {cells[row, column]:g} at row {row}, column {column}"
+            )
+
+
+def _scale(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Return the deviation of a real column, and the smallest one that a leaf may have."""
+    seen = ~np.isnan(values)
+    values, weights = values[seen], weights[seen]
+    if not len(values) or values.min() == values.max():
+        return 1.0, 1.0
+    mean = float(np.average(values, weights=weights))
+    spread = float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+    step = float(np.diff(np.unique(values)).min())
+    return spread, max(step * VARIANCE_OF_ROUNDING**0.5, LEAST_SPREAD * spread)

@@ -1,0 +1,81 @@
+"""Exchangeable blocks of columns that have one domain and indistinguishable distributions; the others on their own."""
+
+import numpy as np
+from scipy.special import chdtrc
+
+from xspn._core.arrays import FloatArray, IntArray
+from xspn.circuit.nodes import Node, Product
+from xspn.learning.fallback.base import Candidate
+from xspn.learning.tables.fallback.base import TableLeafData
+from xspn.learning.tables.fallback.exchangeable import exchangeable_leaf
+from xspn.learning.tables.fallback.univariate import factorized_leaves
+from xspn.learning.tables.summary import TableSummary
+
+LEVEL = 0.1  # columns whose distributions differ at this level go into different blocks
+
+
+def blocks_leaf(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate:
+    """Return a product of exchangeable leaves, one for each block."""
+    nodes: list[Node] = []
+    left_out = np.zeros(len(data.own.cells))
+    for block in similar_columns(data.own):
+        part = data.part(block)
+        found = exchangeable_leaf(part, variables[block], alpha)
+        if found is None:
+            found = factorized_leaves(part, variables[block], alpha)
+        nodes += found.node.children if isinstance(found.node, Product) else [found.node]
+        left_out += found.left_out
+    return Candidate("blocks", nodes[0] if len(nodes) == 1 else Product(nodes), left_out)
+
+
+def similar_columns(summary: TableSummary, level: float = LEVEL) -> list[IntArray]:
+    """Cut the columns of each domain, sorted by mean, where a column differs from the first of its block."""
+    blocks: list[IntArray] = []
+    domains = [column.domain for column in summary.columns]
+    for domain in dict.fromkeys(domains):
+        own = np.array([i for i, other in enumerate(domains) if other == domain], dtype=np.int64)
+        part = summary.part(own)
+        profiles = _profiles(part)
+        means = np.array([_mean(part, i) for i in range(part.n)])
+        order = np.argsort(means, kind="stable")
+        start = 0
+        while start < len(order):
+            stop = start + 1
+            while stop < len(order) and _p_value(profiles, int(order[start]), int(order[stop])) >= level:
+                stop += 1
+            blocks.append(np.sort(own[order[start:stop]]))
+            start = stop
+    return blocks
+
+
+def _mean(summary: TableSummary, position: int) -> float:
+    seen = ~summary.missing[:, position]
+    mass = float(summary.weights[seen].sum())
+    return float(summary.weights[seen] @ summary.cells[seen, position]) / mass if mass > 0 else 0.0
+
+
+def _profiles(summary: TableSummary) -> FloatArray:
+    """Return how often each value occurs in each column; real numbers and long scales in common bins: (n, bins)."""
+    column = summary.columns[0]
+    if not column.is_real and column.n_values <= 6:
+        return np.array([summary.value_weights(i) for i in range(summary.n)])
+    seen = ~summary.missing
+    edges = np.unique(np.quantile(summary.cells[seen], [0.2, 0.4, 0.6, 0.8])) if seen.any() else np.zeros(1)
+    codes = np.searchsorted(edges, np.where(seen, summary.cells, 0.0), side="left")
+    table = [
+        np.bincount(codes[seen[:, i], i], weights=summary.weights[seen[:, i]], minlength=len(edges) + 1)
+        for i in range(summary.n)
+    ]
+    return np.array(table, dtype=np.float64)
+
+
+def _p_value(profiles: FloatArray, one: int, other: int) -> float:
+    """Return the p-value of Pearson's test of homogeneity of two columns' profiles."""
+    table = profiles[[one, other]]
+    table = table[:, table.sum(axis=0) > 0]
+    total = table.sum()
+    rows = table.sum(axis=1)
+    if table.shape[1] < 2 or rows.min() == 0:
+        return 1.0
+    expected = np.outer(rows, table.sum(axis=0)) / total
+    return float(chdtrc(table.shape[1] - 1.0, ((table - expected) ** 2 / expected).sum()))

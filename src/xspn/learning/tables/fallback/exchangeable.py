@@ -1,0 +1,108 @@
+"""One exchangeable leaf for all columns of a slice, which must have one domain."""
+
+from math import comb
+
+import numpy as np
+
+from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn._core.logspace import logsumexp_quiet, safe_log
+from xspn.learning.fallback.base import Candidate
+from xspn.learning.tables.fallback.base import TableLeafData
+from xspn.learning.tables.fallback.classes import class_probabilities
+from xspn.learning.tables.fallback.normal_block import exchangeable_normal
+from xspn.learning.tables.fallback.ordered import ordered_probabilities
+from xspn.learning.tables.fallback.univariate import factorized_leaves
+from xspn.leaves.exchangeable import Exchangeable
+from xspn.statistics import Statistic, Total, ValueCounts
+
+MOST_CLASSES = 20_000  # of a leaf; value counts of many columns with many values have more
+EM_STEPS = 20
+
+
+def exchangeable_leaf(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate | None:
+    """Return the exchangeable leaf that predicts left-out rows best; None if there is none that could be stored.
+
+    Names by their value counts, ordered values by their total too; real numbers by one mean, variance and correlation.
+    """
+    if len(variables) == 1:
+        return factorized_leaves(data, variables, alpha)
+    column = data.own.columns[0]
+    if column.is_real:
+        return exchangeable_normal(data, variables, alpha)
+    n, k = len(variables), column.n_values
+    statistics: list[Statistic] = []
+    if comb(n + k - 1, k - 1) <= MOST_CLASSES:
+        statistics.append(ValueCounts(k))
+    if column.domain.ordered:
+        statistics.append(Total(k))
+    found = [_by_statistic(data, variables, alpha, statistic) for statistic in statistics]
+    return max(found, key=lambda candidate: candidate.score(data.own.weights), default=None)
+
+
+def _by_statistic(data: TableLeafData, variables: IntArray, alpha: float, statistic: Statistic) -> Candidate:
+    n = len(variables)
+    pooled, sizes = data.pooled, statistic.log_class_size(n)
+    expected = _Expected(pooled.cells, statistic)
+    counts = expected.likely_counts(pooled.weights)
+    own_posterior = expected.posterior(counts, len(data.own.cells))
+    own = data.own.weights @ own_posterior
+    if isinstance(statistic, ValueCounts):
+        p, without = class_probabilities(statistic, n, counts, own, alpha, data.unit)
+    else:
+        p, without = ordered_probabilities(counts, own, alpha, data.unit)
+    leaf = Exchangeable(variables.tolist(), safe_log(p) - sizes, statistic)
+    left_out = expected.scores(safe_log(without) - sizes, len(data.own.cells))
+    return Candidate("exchangeable", leaf, left_out)
+
+
+class _Expected:
+    """The class of each row; where cells are missing, how many completions it has in each."""
+
+    def __init__(self, cells: FloatArray, statistic: Statistic) -> None:
+        self._size = statistic.size(cells.shape[1])
+        self._log_sizes = statistic.log_class_size(cells.shape[1])
+        self._partial: BoolArray = np.asarray(np.isnan(cells).any(axis=1))
+        self._of = np.zeros(len(cells), dtype=np.int64)
+        self._of[~self._partial] = statistic.of(cells[~self._partial])
+        keys, which = statistic.distinct_keys(cells[self._partial])
+        n = cells.shape[1]
+        self._ways = np.array([statistic.completions_of_key(n, key) for key in keys]).reshape(len(keys), self._size)
+        self._which = np.full(len(cells), -1, dtype=np.int64)
+        self._which[self._partial] = which
+
+    def likely_counts(self, weights: FloatArray) -> FloatArray:
+        """Return how many rows are of each class: the maximum-likelihood estimate, by EM where cells are missing."""
+        whole = np.bincount(self._of[~self._partial], weights=weights[~self._partial], minlength=self._size).astype(
+            np.float64
+        )
+        if not self._partial.any():
+            return whole
+        of_key = np.bincount(self._which[self._partial], weights=weights[self._partial], minlength=len(self._ways))
+        counts = np.full(self._size, float(weights.sum()) / self._size)
+        for _ in range(EM_STEPS):
+            counts = whole + of_key @ self._given(counts)
+        return counts
+
+    def _given(self, counts: FloatArray) -> FloatArray:
+        """Return P(class | what was seen) for each key."""
+        joint = self._ways + safe_log(counts) - self._log_sizes
+        total = logsumexp_quiet(joint, axis=1)[:, None]
+        return np.asarray(np.exp(joint - np.where(np.isneginf(total), 0.0, total)))
+
+    def posterior(self, counts: FloatArray, rows: int) -> FloatArray:
+        """Return P(class | row) of the first rows."""
+        table = np.zeros((rows, self._size))
+        whole = np.flatnonzero(~self._partial[:rows])
+        table[whole, self._of[whole]] = 1.0
+        some = np.flatnonzero(self._partial[:rows])
+        if len(some):
+            table[some] = self._given(counts)[self._which[some]]
+        return table
+
+    def scores(self, log_weights: FloatArray, rows: int) -> FloatArray:
+        """Return the log-probability of what was seen of the first rows, if each assignment has its class's weight."""
+        result = log_weights[self._of[:rows]]
+        some = np.flatnonzero(self._partial[:rows])
+        if len(some):
+            result[some] = logsumexp_quiet(self._ways + log_weights, axis=1)[self._which[some]]
+        return result

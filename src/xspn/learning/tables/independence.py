@@ -1,0 +1,53 @@
+"""The G-test of every two columns, whatever their kinds, and the groups that no dependence connects."""
+
+import numpy as np
+from scipy.special import chdtrc, xlogy
+
+from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn.learning.independence.g_test import components
+from xspn.learning.tables.summary import TableSummary
+
+
+def g_tests(summary: TableSummary) -> tuple[FloatArray, FloatArray]:
+    """Return the statistic G = 2 Σ O log(O / E) and its degrees of freedom, for every two columns: (n, n) each.
+
+    Columns are compared by their bins (`bins.py`). Each pair is counted over the rows that have both, and has
+    (bins − 1)(bins − 1) degrees of freedom, counting the bins that occur in these rows. G is divided by Williams's
+    factor, which takes the first-order error of χ² out, so that the level holds for few rows too.
+    """
+    pairs = summary.binned
+    counts, margins = pairs.counts, pairs.margins
+    own = pairs.over_own_bins(xlogy(margins, margins))
+    totals = pairs.over_own_bins(margins)
+    mutual = pairs.within(xlogy(counts, counts)) - own - own.T + xlogy(totals, totals)
+    bins = pairs.over_own_bins((margins > 0).astype(np.float64))
+    dof = np.maximum(bins - 1, 0) * np.maximum(bins - 1, 0).T
+    inverse = pairs.over_own_bins(np.divide(1.0, margins, out=np.zeros_like(margins), where=margins > 0))
+    excess = np.maximum(totals * inverse - 1, 0) * np.maximum(totals * inverse - 1, 0).T
+    williams = 1 + np.divide(excess, 6 * totals * dof, out=np.zeros_like(excess), where=totals * dof > 0)
+    return np.asarray(2.0 * np.maximum(mutual, 0.0) / williams), np.asarray(dof)
+
+
+def independence_p_values(summary: TableSummary) -> FloatArray:
+    """Return the p-value of the hypothesis of independence for every two columns: (n, n), 1 on the diagonal."""
+    statistic, dof = g_tests(summary)
+    p = np.where(dof > 0, chdtrc(np.maximum(dof, 1), statistic), 1.0)
+    np.fill_diagonal(p, 1.0)
+    return np.asarray(p)
+
+
+def dependent_pairs(summary: TableSummary, threshold: float) -> BoolArray:
+    """Mark the pairs that are not independent.
+
+    The threshold ρ means what it means for two bits, which depend on each other if their statistic is at least 2ρ: it
+    names a level, the chance of χ² with one degree of freedom beyond 2ρ. Pairs with more degrees of freedom are held to
+    the same level. One false pair is enough to join two groups, so the level is one for all pairs together
+    (Bonferroni): each has its share of it.
+    """
+    n_pairs = max(summary.n * (summary.n - 1) / 2, 1.0)
+    return np.asarray(independence_p_values(summary) * n_pairs < chdtrc(1.0, 2 * threshold))
+
+
+def independent_groups(summary: TableSummary, threshold: float) -> list[IntArray]:
+    """Return the connected components of the dependence graph, in the order of their first variable."""
+    return components(dependent_pairs(summary, threshold))

@@ -1,0 +1,157 @@
+"""Slices of tables with columns of any kinds."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import entr
+
+from xspn._core.arrays import BoolArray, IntArray
+from xspn.circuit.nodes import Node
+from xspn.learning.clustering.base import Split
+from xspn.learning.config import LearnConfig
+from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.fallback.base import Candidate
+from xspn.learning.slice import Slice
+from xspn.learning.tables.clustering import proposed_splits
+from xspn.learning.tables.exchangeability.base import check_table_test_options, table_tests
+from xspn.learning.tables.fallback import TableLeafData, exchangeable_leaf, factorized_leaves, make_fallback
+from xspn.learning.tables.independence import independent_groups
+from xspn.learning.tables.summary import TableSummary
+from xspn.learning.task import SMALLEST_SHARE
+
+
+class TableSlice(Slice):
+    """A summary of the rows, and the rows of the sum above them."""
+
+    def __init__(
+        self, summary: TableSummary, variables: IntArray | None = None, context: TableSummary | None = None
+    ) -> None:
+        self.n, self.total = summary.n, summary.total
+        self.summary = summary
+        self._variables = np.arange(summary.n) if variables is None else variables
+        self._context = context
+
+    def constant(self) -> BoolArray:
+        """Mark the columns that have one value only."""
+        return self.summary.constant()
+
+    def test(self, config: LearnConfig) -> TestResult | None:
+        """Run the test that the configuration names, if all columns have one domain."""
+        if config.exchangeability is None or not self.summary.one_domain:
+            return None
+        options = dict(config.test_options)
+        check_table_test_options(config.exchangeability, options)
+        return table_tests[config.exchangeability](self.summary, **options)
+
+    def independent_groups(self, config: LearnConfig) -> list[IntArray]:
+        """Return the components of the graph of the G-test, if a product of them predicts as well as a joint leaf.
+
+        With few rows a test cannot see dependence that a leaf over several columns makes good use of.
+        """
+        groups = independent_groups(self.summary, config.independence_threshold)
+        if len(groups) == 1 or not config.score_overrules:
+            return groups
+        make, data = _fallback_of(config), self._informed(config)
+        apart = sum(make(data.part(group), self._variables[group]).score(self.summary.weights) for group in groups)
+        joint = make(data, self._variables).score(self.summary.weights)
+        return groups if apart >= joint else [np.arange(self.n)]
+
+    def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
+        """Compare the two leaves by their leave-one-out scores."""
+        data, everything = TableLeafData.alone(self.summary), np.arange(self.n)
+        found = exchangeable_leaf(data, everything, config.smoothing)
+        if found is None:
+            return False
+        alone = factorized_leaves(data, everything, config.smoothing)
+        return found.score(self.summary.weights) > alone.score(self.summary.weights)
+
+    def exchangeable_suffices(self, config: LearnConfig) -> bool:
+        """Whether an exchangeable leaf is better than independent columns, and than two such leaves.
+
+        A leaf by value counts holds any exchangeable distribution, but one with very many classes may not be worth its
+        parameters. A normal distribution does not hold any: rows of several kinds need a leaf for each kind.
+        """
+        if not self.exchangeable_predicts_better(config):
+            return False
+        if not self.summary.columns[0].is_real:
+            return True
+        return (
+            self._best_split(
+                "bernoulli", 0, config, lambda data, variables: exchangeable_leaf(data, variables, config.smoothing)
+            )
+            is None
+        )
+
+    def univariate(self, config: LearnConfig) -> Node:
+        """Return a leaf for each column."""
+        return factorized_leaves(self._informed(config), self._variables, config.smoothing).node
+
+    def exchangeable(self, config: LearnConfig) -> Node:
+        """Return an exchangeable leaf; independent ones where there is none that could be stored."""
+        found = exchangeable_leaf(self._informed(config), self._variables, config.smoothing)
+        return self.univariate(config) if found is None else found.node
+
+    def fallback(self, config: LearnConfig) -> Candidate:
+        """Return what the fallback of the configuration makes of the slice."""
+        return _fallback_of(config)(self._informed(config), self._variables)
+
+    def split(self, config: LearnConfig, seed: int) -> Split | None:
+        """Return the proposed split whose clusters predict left-out rows best, if they do so better than one leaf."""
+        return self._best_split(config.clustering, seed, config, _fallback_of(config))
+
+    def _best_split(self, clustering: str, seed: int, config: LearnConfig, make: "Maker") -> Split | None:
+        whole = make(self._informed(config), self._variables)
+        # A split among many must be worth naming: the logarithm of the number of rows.
+        price = float(np.log(max(self.total, 1.0)))
+        best, best_score = None, -np.inf if whole is None else whole.score(self.summary.weights) + price
+        for split in proposed_splits(clustering, self.summary, seed):
+            score = self._score(split, config, make)
+            if score > best_score:
+                best, best_score = split, score
+        return best
+
+    def _score(self, split: Split, config: LearnConfig, make: "Maker") -> float:
+        """Return the leave-one-out log-likelihood of a mixture of the leaves that the clusters give.
+
+        It is bounded from below by the clusters' shares of each row: Σ_k q_k (log π_k + log p_k − log q_k).
+        """
+        weights = self.summary.weights
+        second = split.labels.astype(np.float64) if split.shares is None else split.shares
+        score = float(weights @ (entr(second) + entr(1 - second)))
+        for k, share in enumerate((1 - second, second)):
+            keep = share > SMALLEST_SHARE
+            part = self.summary.cluster(keep, weights * share)
+            variables = self._variables
+            score += part.total * float(np.log(part.total / self.total))
+            context = self.summary
+            if split.variable is not None and split.conditions[k].relation == "=":
+                rest = np.delete(np.arange(self.n), split.variable)
+                part, context, variables = part.part(rest), context.part(rest), variables[rest]
+            if part.n == 0:
+                continue
+            data = TableLeafData.in_context(part, context, config.shrinkage) if config.shrinkage else None
+            found = make(TableLeafData.alone(part) if data is None else data, variables)
+            if found is None:
+                return -np.inf
+            score += found.score(part.weights)
+        return score
+
+    def _informed(self, config: LearnConfig) -> TableLeafData:
+        """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
+        if self._context is None or config.shrinkage == 0:
+            return TableLeafData.alone(self.summary)
+        return TableLeafData.in_context(self.summary, self._context, config.shrinkage)
+
+
+Maker = Callable[[TableLeafData, IntArray], Candidate | None]
+
+
+def _fallback_of(config: LearnConfig) -> Callable[[TableLeafData, IntArray], Candidate]:
+    """Return the fallback of the configuration; "auto" leaves exchangeable leaves out of a conventional SPN."""
+
+    def make(data: TableLeafData, variables: IntArray) -> Candidate:
+        return make_fallback(
+            config.fallback, data, variables, config.smoothing, exchangeable=config.exchangeability is not None
+        )
+
+    return make

@@ -1,0 +1,144 @@
+"""What is known of a slice with columns of any kinds: its rows, and the table of every two columns."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn.circuit.domain import Domain
+from xspn.learning.tables.bins import rank_bins
+
+
+@dataclass(frozen=True)
+class Column:
+    """What holds of a column wherever it is looked at.
+
+    Attributes:
+        domain: Its values.
+        spread: The deviation of a real column in the whole table.
+        floor: The smallest deviation that a leaf may give it.
+    """
+
+    domain: Domain
+    spread: float = 1.0
+    floor: float = 1.0
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the values are numbers rather than codes."""
+        return self.domain.cardinality is None
+
+    @property
+    def n_values(self) -> int:
+        """The number of values of a discrete column."""
+        return self.domain.cardinality or 0
+
+
+class TableSummary:
+    """Weighted rows over columns of any kinds; what is derived from them is computed when it is first asked for.
+
+    Attributes:
+        cells: (rows, n), NaN where a value is missing.
+        weights: (rows,).
+        columns: What is known of each column.
+        n: The number of variables.
+        total: The weight of all rows.
+    """
+
+    def __init__(self, cells: FloatArray, weights: FloatArray, columns: tuple[Column, ...]) -> None:
+        self.cells, self.weights, self.columns = cells, weights, columns
+        self.n = cells.shape[1]
+        self.total = float(weights.sum())
+
+    def part(self, block: IntArray) -> "TableSummary":
+        """Return the summary of some of the columns."""
+        return TableSummary(self.cells[:, block], self.weights, tuple(self.columns[int(i)] for i in block))
+
+    def cluster(self, rows: BoolArray, weights: FloatArray) -> "TableSummary":
+        """Return some of the rows, with weights of their own."""
+        return TableSummary(self.cells[rows], weights[rows], self.columns)
+
+    @cached_property
+    def missing(self) -> BoolArray:
+        """Which cells have no value."""
+        return np.asarray(np.isnan(self.cells))
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no cell is missing."""
+        return not self.missing.any()
+
+    @cached_property
+    def real(self) -> IntArray:
+        """The positions of the real columns."""
+        return np.flatnonzero([column.is_real for column in self.columns])
+
+    @cached_property
+    def discrete(self) -> IntArray:
+        """The positions of the other columns."""
+        return np.flatnonzero([not column.is_real for column in self.columns])
+
+    @property
+    def one_domain(self) -> bool:
+        """Whether all columns have the same values."""
+        return len({column.domain for column in self.columns}) == 1
+
+    @cached_property
+    def seen(self) -> FloatArray:
+        """The weight of the rows that have each column."""
+        return np.asarray(self.weights @ ~self.missing)
+
+    def constant(self) -> BoolArray:
+        """Mark the columns that have one value only, or none."""
+        low = np.where(self.missing, np.inf, self.cells).min(axis=0, initial=np.inf)
+        high = np.where(self.missing, -np.inf, self.cells).max(axis=0, initial=-np.inf)
+        return np.asarray(low >= high)
+
+    def value_weights(self, position: int) -> FloatArray:
+        """Return the weight of each value of a discrete column."""
+        own = ~self.missing[:, position]
+        codes = self.cells[own, position].astype(np.int64)
+        counts = np.bincount(codes, weights=self.weights[own], minlength=self.columns[position].n_values)
+        return np.asarray(counts, dtype=np.float64)
+
+    @cached_property
+    def binned(self) -> "BinnedPairs":
+        """The table of every two columns, long scales cut into bins of ranks."""
+        return BinnedPairs(self)
+
+
+class BinnedPairs:
+    """How often every two (binned) values of every two columns come together, each over the rows that have both.
+
+    Attributes:
+        starts: Where the bins of each column begin.
+        counts: (bins, bins), the bins of all columns one after the other.
+    """
+
+    def __init__(self, summary: TableSummary) -> None:
+        bins = [
+            rank_bins(summary.cells[:, i], summary.weights, summary.columns[i].domain, summary.total)
+            for i in range(summary.n)
+        ]
+        sizes = np.array([int(own.max(initial=0)) + 1 for own in bins])
+        self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        marks = np.zeros((len(summary.cells), int(sizes.sum())), dtype=np.float64)
+        rows = np.arange(len(summary.cells))
+        for start, own in zip(self.starts, bins, strict=True):
+            has = own >= 0
+            marks[rows[has], start + own[has]] = 1.0
+        self.counts: FloatArray = (marks * summary.weights[:, None]).T @ marks
+
+    def within(self, table: FloatArray) -> FloatArray:
+        """Sum a table over the bins of each column, along both axes."""
+        return np.asarray(np.add.reduceat(np.add.reduceat(table, self.starts, axis=0), self.starts, axis=1))
+
+    @cached_property
+    def margins(self) -> FloatArray:
+        """How often each bin comes in the rows that have column j: (bins, n)."""
+        return np.asarray(np.add.reduceat(self.counts, self.starts, axis=1))
+
+    def over_own_bins(self, table: FloatArray) -> FloatArray:
+        """Sum a table (bins, n) over the bins of each column: (n, n)."""
+        return np.asarray(np.add.reduceat(table, self.starts, axis=0))

@@ -1,0 +1,224 @@
+"""Real variables, jointly normal."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+
+from xspn._core.arrays import FloatArray, IntArray, frozen
+from xspn._core.checks import real_numbers
+from xspn._core.errors import ParameterError, StructureError
+from xspn.circuit.domain import Domain
+from xspn.circuit.nodes import Node
+from xspn.circuit.scope import Scope
+from xspn.leaves.base import Leaf, register
+from xspn.leaves.gaussian import LOG_2PI, Gaussian
+from xspn.leaves.smoothing import Smoothing
+
+
+@register
+class MultivariateGaussian(Leaf):
+    """A normal distribution with a mean for each variable and any covariance.
+
+    Rows are handled pattern by pattern of what is missing, so that each pattern needs one factorisation.
+
+    Args:
+        variables: At least two variables.
+        mean: The mean of each.
+        covariance: A symmetric, positive definite matrix.
+
+    Examples:
+        >>> leaf = MultivariateGaussian([0, 1], mean=[0, 0], covariance=[[1, 0.5], [0.5, 1]])
+        >>> leaf.log_prob(np.array([[0.0, 0.0], [0.0, np.nan]])).round(6).tolist()
+        [-1.694036, -0.918939]
+        >>> leaf.mode(np.array([[2.0, np.nan]]))[0].tolist()
+        [[2.0, 1.0]]
+    """
+
+    __slots__ = ("covariance", "mean")
+    family = "multivariate_gaussian"
+    mean: FloatArray
+    covariance: FloatArray
+
+    def __init__(self, variables: Iterable[int], mean: Any, covariance: Any) -> None:
+        self._set_variables(variables)
+        n = len(self._variables)
+        if n < 2:
+            raise StructureError("MultivariateGaussian: expected at least two variables; one alone is a Gaussian leaf")
+        own, table = real_numbers(mean, "MultivariateGaussian mean"), real_numbers(covariance, "covariance")
+        if own.shape != (n,) or table.shape != (n, n):
+            raise ParameterError(
+                f"MultivariateGaussian: {n} variables need {n} means and {n} × {n} covariances, found shapes "
+                f"{own.shape} and {table.shape}"
+            )
+        if not (np.isfinite(own).all() and np.isfinite(table).all()):
+            raise ParameterError("MultivariateGaussian: expected finite means and covariances")
+        if not _is_symmetric(table) or not _is_positive((table + table.T) / 2):
+            raise ParameterError("MultivariateGaussian: expected a symmetric, positive definite covariance matrix")
+        self.mean, self.covariance = frozen(own), frozen((table + table.T) / 2)
+        self._seal()
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """One real domain for each variable."""
+        return (Domain.real(),) * len(self._variables)
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: means and covariances."""
+        n = len(self._variables)
+        return n + n * (n + 1) // 2
+
+    def _given(self, seen: IntArray, rest: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the regression of the rest on what is seen, (rest, seen), and the covariance that is left."""
+        between = self.covariance[np.ix_(rest, seen)]
+        factor = (np.linalg.cholesky(self.covariance[np.ix_(seen, seen)]), True)
+        slopes = cho_solve(factor, between.T).T if len(seen) else between
+        left = self.covariance[np.ix_(rest, rest)] - slopes @ between.T
+        return slopes, (left + left.T) / 2
+
+    def log_prob(self, x: FloatArray) -> FloatArray:
+        """Return the log-density of the observed values."""
+        result = np.zeros(len(x))
+        for rows, seen, _ in _patterns(x):
+            if len(seen):
+                factor = np.linalg.cholesky(self.covariance[np.ix_(seen, seen)])
+                away = solve_triangular(factor, (x[np.ix_(rows, seen)] - self.mean[seen]).T, lower=True)
+                log_determinant = 2 * np.log(np.diag(factor)).sum()
+                result[rows] = -0.5 * (len(seen) * LOG_2PI + log_determinant + (away**2).sum(axis=0))
+        return result
+
+    def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Fill with the conditional mean."""
+        filled = x.copy()
+        for rows, seen, rest in _patterns(x):
+            if len(rest):
+                slopes, _ = self._given(seen, rest)
+                filled[np.ix_(rows, rest)] = self.mean[rest] + (x[np.ix_(rows, seen)] - self.mean[seen]) @ slopes.T
+        return filled, self.log_prob(filled)
+
+    def means(self, x: FloatArray) -> FloatArray:
+        """Return each row filled with the conditional mean, which is the mode."""
+        return self.mode(x)[0]
+
+    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw what is missing around its conditional mean."""
+        filled, noise = self.mode(x)[0], rng.normal(size=x.shape)
+        for rows, seen, rest in _patterns(x):
+            if len(rest):
+                factor = np.linalg.cholesky(self._given(seen, rest)[1])
+                filled[np.ix_(rows, rest)] += noise[np.ix_(rows, rest)] @ factor.T
+        return filled
+
+    def marginalize(self, keep: Scope) -> Node | None:
+        """Return the normal distribution of the kept variables."""
+        kept = np.array([i for i, v in enumerate(self._variables) if v in keep], dtype=np.int64)
+        if len(kept) == len(self._variables):
+            return self
+        return self._of(kept, self.mean[kept], self.covariance[np.ix_(kept, kept)])
+
+    def condition(self, x: FloatArray) -> tuple[Node | None, float]:
+        """Return the normal distribution of the missing variables, and the log-density of the others."""
+        rest, seen = np.flatnonzero(np.isnan(x)), np.flatnonzero(~np.isnan(x))
+        log_evidence = float(self.log_prob(x[None, :])[0])
+        if not len(seen):
+            return self, log_evidence
+        slopes, left = self._given(seen, rest)
+        return self._of(rest, self.mean[rest] + slopes @ (x[seen] - self.mean[seen]), left), log_evidence
+
+    def _of(self, positions: IntArray, mean: FloatArray, covariance: FloatArray) -> Node | None:
+        variables = [self._variables[int(i)] for i in positions]
+        if not variables:
+            return None
+        if len(variables) == 1:
+            return Gaussian(variables[0], mean=float(mean[0]), std=float(np.sqrt(covariance[0, 0])))
+        return MultivariateGaussian(variables, mean, covariance)
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return the means and E[x xᵀ]."""
+        return self.mean.copy(), self.covariance + np.outer(self.mean, self.mean)
+
+    def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the weight, and the expected first and second moments about this leaf's own mean."""
+        n = len(self._variables)
+        first, second, weight = np.zeros(n), np.zeros((n, n)), 0.0
+        filled = self.mode(x)[0] - self.mean
+        for rows, seen, rest in _patterns(x):
+            if len(seen):
+                own = weights[rows]
+                weight += float(own.sum())
+                first += own @ filled[rows]
+                second += (filled[rows] * own[:, None]).T @ filled[rows]
+                if len(rest):
+                    second[np.ix_(rest, rest)] += own.sum() * self._given(seen, rest)[1]
+        return np.concatenate([[weight], first, second.ravel()])
+
+    def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
+        """Return the maximum-likelihood leaf; the smoothing mass counts as variance 1 in every direction."""
+        mass = Smoothing.of(smoothing).mass
+        weight, first, second = self._split(statistics)
+        if weight == 0:
+            return self
+        shift = first / weight
+        covariance = (second - weight * np.outer(shift, shift) + mass * np.eye(len(shift))) / (weight + mass)
+        covariance = (covariance + covariance.T) / 2
+        if not _is_positive(covariance):
+            raise ParameterError(
+                f"MultivariateGaussian over {self.scope}: the values have no variance in some direction; "
+                "use a smoothing above 0"
+            )
+        return type(self)(self._variables, self.mean + shift, covariance)
+
+    def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
+        """Move the moments from the other leaf's mean to this one's."""
+        weight, first, second = self._split(statistics)
+        shift = origin.mean - self.mean
+        crossed = np.outer(first, shift)
+        moved = second + crossed + crossed.T + weight * np.outer(shift, shift)
+        return np.concatenate([[weight], first + weight * shift, moved.ravel()])
+
+    def _split(self, statistics: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        n = len(self._variables)
+        return float(statistics[0]), statistics[1 : n + 1], statistics[n + 1 :].reshape(n, n)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return means and covariances."""
+        return {"mean": self.mean.tolist(), "covariance": self.covariance.tolist()}
+
+    @classmethod
+    def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
+        """Build the leaf."""
+        return cls(variables, mean=params["mean"], covariance=params["covariance"])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:
+        """Return two to four variables with any covariance."""
+        n = int(rng.integers(2, 5))
+        root = rng.normal(size=(n, n + 1))
+        return cls(range(first_variable, first_variable + n), rng.normal(size=n), root @ root.T / n + 0.05 * np.eye(n))
+
+    def __repr__(self) -> str:
+        return f"MultivariateGaussian over {self.scope}"
+
+
+def _patterns(x: FloatArray) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """Yield the rows of each pattern of missing values, with the positions seen and not seen."""
+    missing = np.isnan(x)
+    patterns, which = np.unique(missing, axis=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        yield np.flatnonzero(which.reshape(-1) == k), np.flatnonzero(~pattern), np.flatnonzero(pattern)
+
+
+def _is_symmetric(matrix: FloatArray) -> bool:
+    """Whether a matrix is symmetric up to rounding, relative to its diagonal."""
+    scale = np.sqrt(np.abs(np.diag(matrix)))
+    return bool((np.abs(matrix - matrix.T) <= 1e-9 * np.outer(scale, scale)).all())
+
+
+def _is_positive(matrix: FloatArray) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -1,0 +1,132 @@
+"""Tests of exchangeability beyond bits: exact moments by enumeration, the binary case, the level and the power."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from support.tables import REAL, exchangeable_categories, exchangeable_numbers, table_summary, with_holes
+from xspn import XSPNError
+from xspn.circuit.domain import Domain
+from xspn.learning.exchangeability import full_test as binary_full
+from xspn.learning.exchangeability import global_test as binary_global
+from xspn.learning.exchangeability import pairwise_test as binary_pairwise
+from xspn.learning.summary import Summary
+from xspn.learning.tables.exchangeability import full_test, global_test, pairwise_test
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("n", [2, 3, 5, 9])
+def test_two_values_are_the_binary_case(n, holes, rng):
+    X = (rng.random((150, n)) < rng.random((150, 1))).astype(float)
+    X = with_holes(rng, X, holes)
+    X = X[~np.isnan(X).all(axis=1)]
+    weights = rng.integers(1, 4, len(X)).astype(float)
+    own, bits = table_summary(X, Domain.binary(), weights), Summary.of(X.astype(np.float32), weights)
+    for mine, theirs in ((global_test, binary_global), (pairwise_test, binary_pairwise)):
+        found, expected = mine(own), theirs(bits)
+        assert found.statistic == pytest.approx(expected.statistic)
+        assert found.p_value == pytest.approx(expected.p_value)
+
+
+def test_the_full_test_of_two_values_is_the_binary_one(rng):
+    X = (rng.random((150, 5)) < rng.random((150, 1))).astype(float)
+    found, expected = (
+        full_test(table_summary(X, Domain.binary())),
+        binary_full(Summary.of(X.astype(np.float32), np.ones(150))),
+    )
+    assert (found.statistic, found.dof) == pytest.approx((expected.statistic, expected.dof))
+
+
+@pytest.mark.parametrize(
+    ("rows", "domain"),
+    [
+        ([[0, 1, 2, 2], [0, 0, 1, 2]], Domain(3)),
+        ([[0, 1, 2, 3], [3, 1, 1, 2]], Domain(4)),
+        ([[0.3, -1.0, 2.5, 0.9], [1.1, 1.1, -0.4, 3.0]], REAL),
+    ],
+)
+def test_the_mean_over_all_arrangements_is_the_number_of_degrees_of_freedom(rows, domain):
+    """If the covariance of a vector v is C, the mean of vᵀC⁺v is the rank of C: so every moment is checked at once."""
+    found = [
+        global_test(table_summary([first, second], domain)).parts
+        for first in itertools.permutations(rows[0])
+        for second in itertools.permutations(rows[1])
+    ]
+    for part in ("Q", "S", "A"):
+        assert np.mean([parts[part] for parts in found]) == pytest.approx(found[0][f"dof_{part}"])
+
+
+def null_table(kind, rng, rows, columns):
+    if kind == "names":
+        return exchangeable_categories(rng, rows, columns, 3), Domain(3)
+    if kind == "steps":
+        return exchangeable_categories(rng, rows, columns, 9), Domain.ordinal(9)
+    X = exchangeable_numbers(rng, rows, columns)
+    return (X if kind == "numbers" else np.exp(X)), REAL
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("kind", ["names", "steps", "numbers", "skewed"])
+def test_the_level(kind, holes, rng):
+    p_values = []
+    for _ in range(250):
+        X, domain = null_table(kind, rng, 150, 6)
+        p_values.append(global_test(table_summary(with_holes(rng, X, holes), domain)).p_value)
+    assert 0.015 < np.mean(np.array(p_values) < 0.05) < 0.095
+
+
+@pytest.mark.parametrize("kind", ["names", "steps", "numbers", "skewed"])
+def test_the_level_of_a_pair(kind, rng):
+    rejected = [pairwise_test(table_summary(*null_table(kind, rng, 150, 2))).p_value < 0.05 for _ in range(300)]
+    assert 0.015 < np.mean(rejected) < 0.095
+
+
+def test_differences_of_each_kind_are_seen(rng):
+    X = exchangeable_numbers(rng, 500, 6)
+    assert global_test(table_summary(X, REAL)).p_value > 0.01
+    shifted, wider = X.copy(), X.copy()
+    shifted[:, 2] += 0.4
+    wider[:, 2] *= 1.5
+    pairs = np.hstack([exchangeable_numbers(rng, 500, 3), exchangeable_numbers(rng, 500, 3)])
+    for other, part in ((shifted, "p_Q"), (wider, "p_Q"), (pairs, "p_S")):
+        test = global_test(table_summary(other, REAL))
+        assert test.p_value < 1e-4
+        assert test.parts[part] < 1e-4
+
+
+def test_a_cycle_of_preferences_is_seen_in_the_antisymmetric_part(rng):
+    """Means and symmetric pair counts are those of exchangeable columns; only who follows whom is not."""
+    start = rng.integers(0, 3, (3000, 1))
+    X = ((start + np.arange(3)) % 3).astype(float)
+    mixed = rng.random(3000) < 0.3
+    X[mixed] = rng.integers(0, 3, (mixed.sum(), 3))
+    test = global_test(table_summary(X, Domain(3)))
+    assert test.parts["p_A"] < 1e-6
+    assert test.parts["p_Q"] > 1e-3
+
+
+def test_bowker_by_hand():
+    X = np.repeat([[0, 1], [1, 0], [0, 2], [2, 0], [1, 2], [1, 1]], [8, 2, 5, 5, 3, 40], axis=0)
+    found = pairwise_test(table_summary(X, Domain(3)))
+    assert found.statistic == pytest.approx(36 / 10 + 0 + 3)
+    assert found.dof == 3
+    assert pairwise_test(table_summary(X, Domain(3)), correction="bonferroni").p_value == found.p_value
+
+
+def test_one_value_only_says_nothing():
+    found = global_test(table_summary(np.ones((20, 4)), Domain(3)))
+    assert (found.statistic, found.dof, found.p_value) == (0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("cells", "domain", "said"),
+    [
+        (np.zeros((3, 2)), REAL, "real columns"),
+        (np.zeros((3, 12)), Domain(3), "counted out"),
+        (np.array([[0, np.nan], [1, 1]]), Domain(3), "missing"),
+    ],
+)
+def test_the_full_test_refuses_what_it_cannot_count(cells, domain, said):
+    with pytest.raises(XSPNError, match=said):
+        full_test(table_summary(cells, domain))
