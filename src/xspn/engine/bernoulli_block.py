@@ -58,7 +58,7 @@ class BernoulliBlock(LeafBlock):
         self._leaves = leaves
 
     def _set(self, layout: _Layout, p: FloatArray) -> None:
-        self._layout, self._p_of_leaf = layout, p
+        self._layout, self.p = layout, p
         self.n_slots = layout.n_slots
         log_p = safe_log(np.stack([1 - p, p], axis=1))
         certain = np.isneginf(log_p)  # (leaves, 2): this value is impossible
@@ -68,23 +68,38 @@ class BernoulliBlock(LeafBlock):
         self._all_zero = np.bincount(layout.slots, weights=finite[layout.which, 0], minlength=self.n_slots)
         self._impossible = [layout.matrix(np.ones(len(p)), certain[layout.which, value]) for value in (0, 1)]
 
+    @property
+    def entry_leaves(self) -> IntArray:
+        """The leaf at each entry; entries are the leaves of one slot after the other."""
+        return self._layout.which
+
+    @property
+    def entry_variables(self) -> IntArray:
+        """The variable at each entry."""
+        return np.asarray(self._layout.variables[self._layout.which])
+
+    @property
+    def entry_ends(self) -> IntArray:
+        """Where each slot's entries end."""
+        return np.cumsum(np.bincount(self._layout.slots, minlength=self.n_slots))
+
     @cached_property
     def _leaves(self) -> list[Bernoulli]:
-        return [Bernoulli(int(v), p=p) for v, p in zip(self._layout.variables, self._p_of_leaf, strict=True)]
+        return [Bernoulli(int(v), p=p) for v, p in zip(self._layout.variables, self.p, strict=True)]
 
     @cached_property
     def _log_best(self) -> csr_array:
-        p = self._p_of_leaf
+        p = self.p
         return self._layout.matrix(safe_log(np.maximum(p, 1 - p)))
 
     @cached_property
     def _p(self) -> csr_array:
-        return self._layout.matrix(self._p_of_leaf)
+        return self._layout.matrix(self.p)
 
     @cached_property
     def _reach(self) -> csr_array:
         """1 where a slot has a leaf for a variable."""
-        return self._layout.matrix(np.ones(len(self._p_of_leaf)))
+        return self._layout.matrix(np.ones(len(self.p)))
 
     @cached_property
     def _of_slot(self) -> list[IntArray]:
@@ -121,7 +136,7 @@ class BernoulliBlock(LeafBlock):
         """Fill each product's missing bits."""
         for slot in np.flatnonzero(active.any(axis=1)):
             where, leaves = np.flatnonzero(active[slot]), self._of_slot[slot]
-            columns, p = self._layout.variables[leaves], self._p_of_leaf[leaves]
+            columns, p = self._layout.variables[leaves], self.p[leaves]
             own = rows.values[np.ix_(where, columns)]
             drawn = p > 0.5 if rng is None else rng.random(own.shape) < p
             out[np.ix_(where, columns)] = np.where(np.isnan(own), drawn, own)
@@ -139,7 +154,7 @@ class BernoulliBlock(LeafBlock):
 
     def new_counts(self) -> FloatArray:
         """Return zeros and ones of each leaf: (leaves, 2)."""
-        return np.zeros((len(self._p_of_leaf), 2))
+        return np.zeros((len(self.p), 2))
 
     def add_counts(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
         """Add the flow on zeros and ones: dense products of (slots, rows) by (rows, variables), leaves picked out."""
@@ -161,8 +176,8 @@ class BernoulliBlock(LeafBlock):
     def refit(self, statistics: FloatArray, smoothing: Smoothing) -> Self:
         """Return p = (n₁ + α) / (n + 2α) for every leaf at once; indicators have nothing to fit."""
         total = statistics.sum(axis=1) + 2 * smoothing.mass
-        free = (total > 0) & (self._p_of_leaf > 0) & (self._p_of_leaf < 1)
+        free = (total > 0) & (self.p > 0) & (self.p < 1)
         fitted = (statistics[:, 1] + smoothing.mass) / np.where(total > 0, total, 1.0)
         block = type(self).__new__(type(self))
-        block._set(self._layout, np.where(free, np.clip(fitted, 0.0, 1.0), self._p_of_leaf))
+        block._set(self._layout, np.where(free, np.clip(fitted, 0.0, 1.0), self.p))
         return block

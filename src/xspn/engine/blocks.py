@@ -70,38 +70,38 @@ class LoopBlock(LeafBlock):
     """One leaf after the other: right for every family."""
 
     def __init__(self, leaves: Sequence[Leaf]) -> None:
-        self._leaves = list(leaves)
+        self.leaves = list(leaves)
         self._columns = [np.array(leaf.variables) for leaf in leaves]
-        self.n_slots = len(self._leaves)
+        self.n_slots = len(self.leaves)
 
     def slot_leaves(self) -> Sequence[Sequence[Leaf]]:
         """Return one leaf per slot."""
-        return [[leaf] for leaf in self._leaves]
+        return [[leaf] for leaf in self.leaves]
 
     def log_prob(self, rows: RowBlock) -> FloatArray:
         """Ask each leaf."""
         out = np.empty((self.n_slots, len(rows)))
-        for slot, (leaf, columns) in enumerate(zip(self._leaves, self._columns, strict=True)):
+        for slot, (leaf, columns) in enumerate(zip(self.leaves, self._columns, strict=True)):
             out[slot] = leaf.log_prob(rows.values[:, columns])
         return out
 
     def log_mode(self, rows: RowBlock) -> FloatArray:
         """Ask each leaf."""
         out = np.empty((self.n_slots, len(rows)))
-        for slot, (leaf, columns) in enumerate(zip(self._leaves, self._columns, strict=True)):
+        for slot, (leaf, columns) in enumerate(zip(self.leaves, self._columns, strict=True)):
             out[slot] = leaf.mode(rows.values[:, columns])[1]
         return out
 
     def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
         """Ask each leaf that some row has come down to."""
         for slot in np.flatnonzero(active.any(axis=1)):
-            leaf, columns, where = self._leaves[slot], self._columns[slot], np.flatnonzero(active[slot])
+            leaf, columns, where = self.leaves[slot], self._columns[slot], np.flatnonzero(active[slot])
             own = rows.values[np.ix_(where, columns)]
             out[np.ix_(where, columns)] = leaf.mode(own)[0] if rng is None else leaf.sample(own, rng)
 
     def add_marginals(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
         """Ask each leaf; real variables have no table and are passed over."""
-        for slot, (leaf, columns) in enumerate(zip(self._leaves, self._columns, strict=True)):
+        for slot, (leaf, columns) in enumerate(zip(self.leaves, self._columns, strict=True)):
             if all(domain.is_discrete for domain in leaf.domains):
                 table = leaf.marginals(rows.values[:, columns])
                 out[:, columns, : table.shape[2]] += flow[slot][:, None, None] * table
@@ -113,7 +113,7 @@ class LoopBlock(LeafBlock):
         """Where each leaf's statistics end; a leaf tells their number by those of no rows."""
         sizes = [
             len(leaf.statistics(np.empty((0, len(columns))), np.empty(0)))
-            for leaf, columns in zip(self._leaves, self._columns, strict=True)
+            for leaf, columns in zip(self.leaves, self._columns, strict=True)
         ]
         return np.cumsum(np.array([0, *sizes], dtype=np.int64))
 
@@ -126,7 +126,7 @@ class LoopBlock(LeafBlock):
 
     def add_counts(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
         """Ask each leaf for its expected statistics."""
-        for slot, (leaf, columns) in enumerate(zip(self._leaves, self._columns, strict=True)):
+        for slot, (leaf, columns) in enumerate(zip(self.leaves, self._columns, strict=True)):
             reached = flow[slot] > 0
             if reached.any():
                 own = rows.values[np.ix_(reached, columns)]
@@ -141,12 +141,12 @@ class LoopBlock(LeafBlock):
         return type(self)(
             [
                 leaf.from_statistics(self._of_leaf(statistics, slot), smoothing) if leaf.n_parameters else leaf
-                for slot, leaf in enumerate(self._leaves)
+                for slot, leaf in enumerate(self.leaves)
             ]
         )
 
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Let each leaf restate its own."""
-        pairs = enumerate(zip(self._leaves, origin._leaves, strict=True))
+        pairs = enumerate(zip(self.leaves, origin.leaves, strict=True))
         parts = [leaf.restate(self._of_leaf(statistics, slot), old) for slot, (leaf, old) in pairs]
         return np.concatenate([np.empty(0), *parts])

@@ -13,8 +13,10 @@ from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.blocks import LeafBlock, LoopBlock
 from xspn.engine.count_block import CountBlock
 from xspn.engine.program import ProductStep, Program, Step, SumStep
+from xspn.engine.tree_block import TreeBlock
 from xspn.leaves.base import Leaf
 from xspn.leaves.bernoulli import Bernoulli
+from xspn.leaves.chow_liu import ChowLiu
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.statistics import Count
 
@@ -48,14 +50,19 @@ class _Compiler:
     def _place_leaves(self) -> None:
         self._place_bernoullis()
         counts: list[Exchangeable] = []
+        trees: list[Leaf] = []
         others: list[Leaf] = []
         for leaf in self.graph.leaves:
             if isinstance(leaf, Exchangeable) and isinstance(leaf.statistic, Count):
                 counts.append(leaf)
+            elif isinstance(leaf, ChowLiu):
+                trees.append(leaf)
             elif isinstance(leaf, Leaf) and not isinstance(leaf, Bernoulli):
                 others.append(leaf)
         if counts:
             self._add_block(CountBlock(counts, self.graph.n_variables), counts)
+        if trees:
+            self._add_block(TreeBlock(trees), trees)
         if others:
             self._add_block(LoopBlock(others), others)
 

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn.engine.blocks import LeafBlock, LoopBlock
 from xspn.engine.rows import RowBlock
+from xspn.engine.triangles import Triangles
 from xspn.leaves.base import Leaf
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.leaves.smoothing import Smoothing
@@ -27,15 +28,20 @@ class CountBlock(LeafBlock):
         self._leaves = list(leaves)
         self._one_by_one = LoopBlock(leaves)
         self.n_slots = len(self._leaves)
-        self._sizes = np.array([len(leaf.variables) for leaf in leaves], dtype=np.int64)
-        columns = np.concatenate([np.array(leaf.variables, dtype=np.int64) for leaf in leaves])
-        entries = (np.ones(len(columns)), (np.repeat(np.arange(self.n_slots), self._sizes), columns))
-        self._mask = csr_array(entries, shape=(self.n_slots, n_variables))
-        self._weights = np.concatenate([leaf.log_weights for leaf in leaves])
-        self._weight_starts = np.cumsum(self._sizes + 1) - (self._sizes + 1)
-        entries_of = (self._sizes + 1) * (self._sizes + 2) // 2
-        self._table_starts = np.cumsum(entries_of) - entries_of
-        self._table_size = int(entries_of.sum())
+        self.triangles = Triangles(np.array([len(leaf.variables) for leaf in leaves], dtype=np.int64))
+        self.entry_variables = np.concatenate([np.array(leaf.variables, dtype=np.int64) for leaf in leaves])
+        entries = (np.repeat(np.arange(self.n_slots), self._sizes), self.entry_variables)
+        self._mask = csr_array((np.ones(len(self.entry_variables)), entries), shape=(self.n_slots, n_variables))
+        self.log_weights = np.concatenate([leaf.log_weights for leaf in leaves])
+
+    @property
+    def _sizes(self) -> IntArray:
+        return self.triangles.sizes
+
+    @property
+    def entry_ends(self) -> IntArray:
+        """Where each leaf's variables end."""
+        return np.cumsum(self._sizes)
 
     def slot_leaves(self) -> Sequence[Sequence[Leaf]]:
         """Return one leaf per slot."""
@@ -43,30 +49,11 @@ class CountBlock(LeafBlock):
 
     @cached_property
     def _sum_table(self) -> FloatArray:
-        return self._triangle(np.logaddexp)
+        return self.triangles.table(self.log_weights, np.logaddexp)
 
     @cached_property
     def _max_table(self) -> FloatArray:
-        return self._triangle(np.maximum)
-
-    @cached_property
-    def _of_size(self) -> list[tuple[int, IntArray]]:
-        """The leaves of each size."""
-        return [(int(n), np.flatnonzero(self._sizes == n)) for n in np.unique(self._sizes)]
-
-    def _row_places(self, leaves: IntArray, k: int) -> IntArray:
-        """Return where row k stands in the tables of some leaves: (leaves, k + 1); it begins at place k(k+1)/2."""
-        return np.asarray(self._table_starts[leaves, None] + k * (k + 1) // 2 + np.arange(k + 1))
-
-    def _triangle(self, combine: np.ufunc) -> FloatArray:
-        """Return the tables of all leaves in a row."""
-        table = np.empty(self._table_size)
-        for n, leaves in self._of_size:
-            row = self._weights[self._weight_starts[leaves, None] + np.arange(n + 1)]
-            for k in range(n, -1, -1):
-                table[self._row_places(leaves, k)] = row
-                row = combine(row[:, :-1], row[:, 1:])
-        return table
+        return self.triangles.table(self.log_weights, np.maximum)
 
     def _ones(self, rows: RowBlock) -> IntArray:
         return np.asarray(self._mask @ rows.ones, dtype=np.int64)
@@ -74,12 +61,12 @@ class CountBlock(LeafBlock):
     def _places(self, rows: RowBlock) -> IntArray:
         """Return where each row's (k, s) stands in the table of each leaf: (slots, rows)."""
         k = (self._mask @ rows.observed).astype(np.int64)
-        return np.asarray(self._table_starts[:, None] + k * (k + 1) // 2 + self._ones(rows))
+        return np.asarray(self.triangles.table_starts[:, None] + k * (k + 1) // 2 + self._ones(rows))
 
     def log_prob(self, rows: RowBlock) -> FloatArray:
         """Look up w_s for whole rows, M[k, s] for others."""
         if rows.whole:
-            return np.asarray(self._weights[self._weight_starts[:, None] + self._ones(rows)])
+            return np.asarray(self.log_weights[self.triangles.weight_starts[:, None] + self._ones(rows)])
         return np.asarray(self._sum_table[self._places(rows)])
 
     def log_mode(self, rows: RowBlock) -> FloatArray:
@@ -95,9 +82,9 @@ class CountBlock(LeafBlock):
         k = (self._mask @ rows.observed).astype(np.int64)
         s = self._ones(rows)
         n = self._sizes[:, None]
-        here = self._sum_table[self._table_starts[:, None] + k * (k + 1) // 2 + s]
+        here = self._sum_table[self.triangles.table_starts[:, None] + k * (k + 1) // 2 + s]
         more = np.minimum(k + 1, n)  # where nothing is missing the entry is not used
-        up = self._sum_table[self._table_starts[:, None] + more * (more + 1) // 2 + np.minimum(s + 1, more)]
+        up = self._sum_table[self.triangles.table_starts[:, None] + more * (more + 1) // 2 + np.minimum(s + 1, more)]
         chance = np.exp(up - np.where(np.isneginf(here), 0.0, here)) * (k < n)
         one = (self._mask.T @ (flow * chance)).T  # (rows, variables)
         reach = (self._mask.T @ flow).T
@@ -109,25 +96,25 @@ class CountBlock(LeafBlock):
 
     def new_counts(self) -> FloatArray:
         """Return the flow of whole rows at each count of ones, and then that of partial rows at each (k, s)."""
-        return np.zeros(len(self._weights) + self._table_size)
+        return np.zeros(len(self.log_weights) + self.triangles.n_entries)
 
     def add_counts(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
         """Add each row's flow at its place in each leaf's table."""
-        whole, partial = out[: len(self._weights)], out[len(self._weights) :]
+        whole, partial = out[: len(self.log_weights)], out[len(self.log_weights) :]
         if rows.whole:
-            places, own = self._weight_starts[:, None] + self._ones(rows), whole
+            places, own = self.triangles.weight_starts[:, None] + self._ones(rows), whole
         else:
             places, own = self._places(rows), partial
         own += np.bincount(places.ravel(), weights=flow.ravel(), minlength=len(own))
 
     def expected_statistics(self, counts: FloatArray) -> FloatArray:
         """Return the expected flow at each count of ones, leaf by leaf."""
-        whole, partial = counts[: len(self._weights)], counts[len(self._weights) :]
+        whole, partial = counts[: len(self.log_weights)], counts[len(self.log_weights) :]
         if not partial.any():
             return whole
         statistics = whole.copy()
-        for n, leaves in self._of_size:
-            statistics[self._weight_starts[leaves, None] + np.arange(n + 1)] += self._trickle(n, leaves, partial)
+        for n, leaves in self.triangles.by_size:
+            statistics[self.triangles.weight_places(leaves, n)] += self._trickle(n, leaves, partial)
         return statistics
 
     def _trickle(self, n: int, leaves: IntArray, flow_at: FloatArray) -> FloatArray:
@@ -136,10 +123,10 @@ class CountBlock(LeafBlock):
         Revealing one more variable takes (k, s) to (k+1, s+1) if it is one, with probability M[k+1, s+1] / M[k, s], and
         to (k+1, s) otherwise. So all flow trickles through the table to row n, where nothing is missing.
         """
-        places = self._row_places(leaves, 0)
+        places = self.triangles.row_places(leaves, 0)
         flow = np.zeros(places.shape)  # a row of which nothing is known tells nothing
         for k in range(n):
-            below = self._row_places(leaves, k + 1)
+            below = self.triangles.row_places(leaves, k + 1)
             M, revealed = self._sum_table[places], self._sum_table[below]
             M = np.where(np.isneginf(M), 0.0, M)  # nothing flows where a row is impossible
             here = flow_at[below]
@@ -152,6 +139,6 @@ class CountBlock(LeafBlock):
         """Let each leaf fit itself."""
         leaves = [
             leaf.from_statistics(statistics[start : start + n + 1], smoothing)
-            for leaf, start, n in zip(self._leaves, self._weight_starts, self._sizes, strict=True)
+            for leaf, start, n in zip(self._leaves, self.triangles.weight_starts, self._sizes, strict=True)
         ]
         return type(self)(leaves, self._mask.shape[1])

@@ -7,7 +7,7 @@ import numpy as np
 from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn.engine.program import ProductStep, Program, SumStep
 
-Chooser = Callable[[SumStep], IntArray]
+Chooser = Callable[[FloatArray], IntArray]  # terms of some sums (arity, pairs) → the place of the chosen child
 EdgeVisitor = Callable[[SumStep, int, FloatArray], None]
 
 
@@ -52,38 +52,47 @@ def _shares(step: SumStep, values: FloatArray) -> list[FloatArray]:
     ]
 
 
-def choose_best(program: Program, values: FloatArray) -> BoolArray:
+def choose_best(program: Program, values: FloatArray, which: IntArray | None = None) -> BoolArray:
     """Return which slots each row uses when every sum takes its best child (after a MAX pass up)."""
-
-    def best(step: SumStep) -> IntArray:
-        terms = values[step.children] + step.log_weights[:, :, None]
-        return np.asarray(np.argmax(terms, axis=0))
-
-    return _walk(program, values, best)
+    return _walk(program, values, lambda terms: np.asarray(np.argmax(terms, axis=0)), which)
 
 
-def choose_by_chance(program: Program, values: FloatArray, rng: np.random.Generator) -> BoolArray:
+def choose_by_chance(
+    program: Program, values: FloatArray, rng: np.random.Generator, which: IntArray | None = None
+) -> BoolArray:
     """Return which slots each row uses when every sum draws a child by its posterior (after a SUM pass up)."""
 
-    def draw(step: SumStep) -> IntArray:
-        ends = np.cumsum(np.array(_shares(step, values)), axis=0)  # (arity, sums, rows)
-        target = rng.random(ends.shape[1:]) * ends[-1]
+    def draw(terms: FloatArray) -> IntArray:
+        ends = np.cumsum(np.exp(terms - terms.max(axis=0)), axis=0)
+        target = rng.random(terms.shape[1]) * ends[-1]
         return np.asarray(np.minimum((ends <= target).sum(axis=0), len(ends) - 1))
 
-    return _walk(program, values, draw)
+    return _walk(program, values, draw, which)
 
 
-def _walk(program: Program, values: FloatArray, choose: Chooser) -> BoolArray:
-    active = np.zeros(values.shape, dtype=bool)
+def _walk(program: Program, values: FloatArray, choose: Chooser, which: IntArray | None) -> BoolArray:
+    """Go down from the root, only where rows go: (slots, rows).
+
+    Args:
+        program: The compiled circuit.
+        values: What the pass up gave.
+        choose: Chooses among the children of a sum.
+        which: The column of `values` that each row goes by; several rows may share one.
+    """
+    column = np.arange(values.shape[1]) if which is None else which
+    active = np.zeros((len(values), len(column)), dtype=bool)
     active[program.root] = True
     for step in reversed(program.steps):
-        own = active[step.start : step.stop]
-        if not own.any():
+        node, row = np.nonzero(active[step.start : step.stop])
+        if not len(node):
             continue
         if isinstance(step, ProductStep):
-            active[: step.start] |= (step.children.T @ own.astype(np.float64)) > 0
+            lengths = np.diff(step.children.indptr)[node]
+            ends = np.cumsum(lengths)
+            edges = np.arange(ends[-1]) + np.repeat(step.children.indptr[node] - (ends - lengths), lengths)
+            active[step.children.indices[edges], np.repeat(row, lengths)] = True
         else:
-            chosen = choose(step)
-            for place, child in enumerate(step.children):
-                np.logical_or.at(active, child, own & (chosen == place))
+            children = step.children[:, node]
+            chosen = choose(values[children, column[row]] + step.log_weights[:, node])
+            active[children[chosen, np.arange(len(node))], row] = True
     return active

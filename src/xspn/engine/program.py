@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
+from xspn._core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn._core.checks import Names
 from xspn.circuit.domain import Domain
 from xspn.engine.blocks import LeafBlock
@@ -59,6 +59,21 @@ class Program:
     n_slots: int
     root: int
     domains: tuple[Domain | None, ...]
+
+    @cached_property
+    def cardinalities(self) -> tuple[int, ...]:
+        """The number of values of each variable; 0 for real and absent ones."""
+        return tuple(0 if d is None or d.cardinality is None else d.cardinality for d in self.domains)
+
+    @property
+    def largest_cardinality(self) -> int:
+        """The largest number of values, at least 2."""
+        return max([2, *self.cardinalities])
+
+    @cached_property
+    def absent(self) -> BoolArray:
+        """Which columns the circuit has no variable for."""
+        return np.array([domain is None for domain in self.domains], dtype=bool)
 
     def row_blocks(
         self, X: AnyArray, names: Names | None = None, what: str = "X", cells: int = 1 << 18

@@ -4,26 +4,25 @@ import numpy as np
 
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import Names
-from xspn.engine import Program, flows, upward
-from xspn.inference.likelihood import refuse_impossible
-from xspn.inference.marginal import marginals
+from xspn.engine import Backend, Semiring, flows, refuse_impossible
 
 
-def means(program: Program, evidence: AnyArray, names: Names | None = None) -> FloatArray:
+def means(backend: Backend, evidence: AnyArray, names: Names | None = None) -> FloatArray:
     """Return E[X_i | evidence row] for all variables (categories count as their codes): (rows, n).
 
     Discrete variables have their marginals for it; for real ones the leaves' means count with the flow that reaches
     them. What is observed is its own mean; NaN stands for variables that the circuit does not have.
     """
-    table = marginals(program, evidence, names)
+    program = backend.program
+    table = backend.marginals(evidence, names)
     out = np.nansum(table * np.arange(table.shape[2]), axis=2)
     real = np.array([domain is not None and not domain.is_discrete for domain in program.domains])
-    out[:, [domain is None for domain in program.domains]] = np.nan
+    out[:, program.absent] = np.nan
     if not real.any():
         return np.asarray(out)
     out[:, real] = 0.0
     for start, stop, rows in program.row_blocks(evidence, names, "evidence"):
-        values = upward(program, rows)
+        values = backend.log_values(rows, Semiring.SUM)
         refuse_impossible(values[program.root], start)
         flow = flows(program, values)
         for first, block in program.blocks:

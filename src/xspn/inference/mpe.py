@@ -9,8 +9,7 @@ import numpy as np
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import Names
 from xspn._core.errors import QueryError
-from xspn.engine import Program, RowBlock, Semiring, choose_best, upward
-from xspn.inference.likelihood import log_likelihood, refuse_impossible
+from xspn.engine import Backend, RowBlock, Semiring, choose_best, refuse_impossible
 
 
 @dataclass(frozen=True)
@@ -28,48 +27,50 @@ class Completion:
     exact: bool
 
 
-def max_product(program: Program, evidence: AnyArray, selective: bool, names: Names | None = None) -> Completion:
+def max_product(backend: Backend, evidence: AnyArray, selective: bool, names: Names | None = None) -> Completion:
     """Take the best child at every sum: exact if the circuit is selective, a good guess otherwise."""
+    program = backend.program
     filled = np.empty(evidence.shape)
     for start, stop, rows in program.row_blocks(evidence, names, "evidence"):
-        values = upward(program, rows, Semiring.MAX)
+        values = backend.log_values(rows, Semiring.MAX)
         refuse_impossible(values[program.root], start)
         active = choose_best(program, values)
         out = rows.values.copy()
         for first, block in program.blocks:
             block.fill(rows, active[first : first + block.n_slots], out, None)
         filled[start:stop] = out
-    outside = absent(program)
+    outside = program.absent
     filled[:, outside] = np.nan
     exact = selective or not np.isnan(evidence[:, ~outside]).any()
-    return Completion(filled, log_likelihood(program, filled, names), exact)
+    return Completion(filled, backend.log_likelihood(filled, names), exact)
 
 
 def branch_and_bound(
-    program: Program, evidence: AnyArray, names: Names | None = None, max_branches: int = 200_000
+    backend: Backend, evidence: AnyArray, names: Names | None = None, max_branches: int = 200_000
 ) -> Completion:
     """Find the true most probable completion, however the sums overlap.
 
     A partial row is bounded from above by a pass that takes the best completion at each leaf and adds at sums. The
     search always opens the partial row of the largest bound, so the first whole row that comes up is the best one.
     """
-    start = max_product(program, evidence, selective=False, names=names)
-    known = np.where(absent(program), np.nan, evidence)
+    start = max_product(backend, evidence, selective=False, names=names)
+    known = np.where(backend.program.absent, np.nan, evidence)
     rows, scores = [], []
     for row, guess, score in zip(known, start.values, start.log_prob, strict=True):
-        best, value = _search(program, row, guess, float(score), max_branches)
+        best, value = _search(backend, row, guess, float(score), max_branches)
         rows.append(best)
         scores.append(value)
     return Completion(np.array(rows).reshape(evidence.shape), np.array(scores), exact=True)
 
 
 def _search(
-    program: Program, row: FloatArray, guess: FloatArray, score: float, max_branches: int
+    backend: Backend, row: FloatArray, guess: FloatArray, score: float, max_branches: int
 ) -> tuple[FloatArray, float]:
-    missing = [i for i in np.flatnonzero(np.isnan(row)) if program.domains[i] is not None]
+    domains = backend.program.domains
+    missing = [i for i in np.flatnonzero(np.isnan(row)) if domains[i] is not None]
     if not missing:
         return guess, score
-    sizes = {i: d.cardinality for i in missing if (d := program.domains[i]) is not None}
+    sizes = {i: d.cardinality for i in missing if (d := domains[i]) is not None}
     real = [i for i, size in sizes.items() if size is None]
     if real:
         raise QueryError(f"mpe(exact=True): variable {real[0]} is real; its values cannot be tried one by one")
@@ -92,19 +93,14 @@ def _search(
         variable = missing[depth]
         branches = np.tile(partial, (int(sizes[variable] or 0), 1))
         branches[:, variable] = np.arange(len(branches))
-        for branch, limit in zip(branches, _bounds(program, branches), strict=True):
+        for branch, limit in zip(branches, _bounds(backend, branches), strict=True):
             if limit > score:
                 heappush(heap, (-float(limit), next(tie), depth + 1, branch))
     return guess, score
 
 
-def _bounds(program: Program, rows: FloatArray) -> FloatArray:
+def _bounds(backend: Backend, rows: FloatArray) -> FloatArray:
     """Return an upper bound on the best completion of each row; exact for whole rows."""
     inside = rows.copy()
-    inside[:, absent(program)] = 0.0
-    return np.asarray(upward(program, RowBlock(inside), Semiring.BOUND)[program.root])
-
-
-def absent(program: Program) -> AnyArray:
-    """Mark the columns that the circuit has no variable for."""
-    return np.array([domain is None for domain in program.domains], dtype=bool)
+    inside[:, backend.program.absent] = 0.0
+    return np.asarray(backend.log_values(RowBlock(inside), Semiring.BOUND)[backend.program.root])

@@ -11,7 +11,7 @@ from xspn._core.checks import Names
 from xspn._core.logspace import safe_log
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node, Product, Sum
-from xspn.engine import Program, flows, upward
+from xspn.engine import Backend, Program
 from xspn.engine.program import Step, SumStep
 from xspn.leaves.base import Leaf
 from xspn.leaves.smoothing import Smoothing
@@ -57,31 +57,16 @@ class Expected:
         return replace(self, leaves=[new.restate(counts, old) for counts, (_, old), (_, new) in pairs])
 
 
-def expect(program: Program, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Expected:
+def expect(backend: Backend, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Expected:
     """Return the expected statistics of weighted rows: the E-step."""
-    place = {id(step): index for index, step in enumerate(_sum_steps(program))}
-    sums = [np.zeros(step.children.shape) for step in _sum_steps(program)]
-    leaves = [block.new_counts() for _, block in program.blocks]
-    total, impossible = 0.0, -1
-
-    def see(step: SumStep, child: int, flow: FloatArray) -> None:
-        sums[place[id(step)]][child] += flow.sum(axis=1)
-
-    for start, stop, rows in program.row_blocks(X, names):
-        own = weights[start:stop]
-        values = upward(program, rows)
-        log_prob = values[program.root]
-        lost = np.isneginf(log_prob) & (own > 0)
-        if lost.any():
-            impossible = start + int(np.argmax(lost)) if impossible < 0 else impossible
-            total = -np.inf
-        possible = own * ~np.isneginf(log_prob)
-        total += float(possible @ np.where(possible > 0, log_prob, 0.0))
-        flow = flows(program, values, possible, see)
-        for (first, block), counts in zip(program.blocks, leaves, strict=True):
-            block.add_counts(rows, flow[first : first + block.n_slots], counts)
-    statistics = [block.expected_statistics(own) for (_, block), own in zip(program.blocks, leaves, strict=True)]
-    return Expected(sums, statistics, total, impossible)
+    counts = backend.counts(X, weights, names)
+    lost = np.isneginf(counts.log_prob) & (weights > 0)
+    blocks = [block for _, block in backend.program.blocks]
+    leaves = [block.expected_statistics(own) for block, own in zip(blocks, counts.leaves, strict=True)]
+    if lost.any():
+        return Expected(counts.sums, leaves, -np.inf, int(np.argmax(lost)))
+    counted = weights > 0
+    return Expected(counts.sums, leaves, float(weights[counted] @ counts.log_prob[counted]))
 
 
 def maximize(program: Program, expected: Expected, smoothing: Smoothing) -> Program:

@@ -13,8 +13,7 @@ from xspn._core.errors import DataError, EvidenceError, ParameterError
 from xspn._core.random import RandomState, generator
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node
-from xspn.engine import Program, compile_graph
-from xspn.inference.likelihood import log_likelihood
+from xspn.engine import Automatic, Backend, compile_graph
 from xspn.learning.course import Course
 from xspn.learning.expectation import Expected, expect, fitted_root, maximize
 from xspn.leaves.smoothing import Smoothing
@@ -116,18 +115,18 @@ def fit_parameters(
     total = float(weights.sum())
     if total == 0:
         raise DataError(f"X: expected at least one row of positive weight, found {len(X)} rows of weight 0")
-    start = compile_graph(graph)
+    start = Automatic(compile_graph(graph))
     data = _Data(X, weights, names)
     passes = _whole(start, data, options)
     if options.batch_size is not None:
         passes = _stepwise(start, data, options, options.batch_size, generator(random_state))
     valid = None if X_valid is None else _Data(X_valid, weights_of_rows(valid_weight, len(X_valid)), names, "X_valid")
-    course: Course[Program] = Course(options.patience, options.tolerance, options.promises_ascent, options.keeps_best)
-    for program, log_likelihood_of_rows in itertools.islice(passes, options.n_iter + 1):
-        valid_ll = None if valid is None else valid.log_likelihood(program) / float(valid.weights.sum())
-        if course.ends_with(program, log_likelihood_of_rows / total, valid_ll):
+    course: Course[Backend] = Course(options.patience, options.tolerance, options.promises_ascent, options.keeps_best)
+    for backend, log_likelihood_of_rows in itertools.islice(passes, options.n_iter + 1):
+        valid_ll = None if valid is None else valid.log_likelihood(backend) / float(valid.weights.sum())
+        if course.ends_with(backend, log_likelihood_of_rows / total, valid_ll):
             break
-    root = fitted_root(graph, start, course.chosen)
+    root = fitted_root(graph, start.program, course.chosen.program)
     return Fit(root, tuple(course.log_likelihoods), tuple(course.valid_log_likelihoods), course.best)
 
 
@@ -138,39 +137,39 @@ class _Data:
     names: Names | None
     what: str = "X"
 
-    def expect(self, program: Program, rows: IntArray | None = None) -> Expected:
+    def expect(self, backend: Backend, rows: IntArray | None = None) -> Expected:
         if rows is None:
-            return expect(program, self.X, self.weights, self.names)
-        return expect(program, self.X[rows], self.weights[rows], self.names)
+            return expect(backend, self.X, self.weights, self.names)
+        return expect(backend, self.X[rows], self.weights[rows], self.names)
 
-    def log_likelihood(self, program: Program) -> float:
+    def log_likelihood(self, backend: Backend) -> float:
         own = self.weights > 0  # a row that does not count may well be impossible
-        return float(self.weights[own] @ log_likelihood(program, self.X[own], self.names, self.what))
+        return float(self.weights[own] @ backend.log_likelihood(self.X[own], self.names, self.what))
 
 
-Passes = Iterator[tuple[Program, float]]
+Passes = Iterator[tuple[Backend, float]]
 
 
-def _whole(program: Program, data: _Data, options: EMOptions) -> Passes:
-    """Yield the program before the first pass and after each, with the log-likelihood of the rows."""
+def _whole(backend: Backend, data: _Data, options: EMOptions) -> Passes:
+    """Yield the circuit before the first pass and after each, with the log-likelihood of the rows."""
     while True:
-        expected = data.expect(program)
+        expected = data.expect(backend)
         _refuse_impossible(expected, options)
-        yield program, expected.log_likelihood
-        program = maximize(program, expected, options.smoothing)
+        yield backend, expected.log_likelihood
+        backend = backend.with_parameters(maximize(backend.program, expected, options.smoothing))
 
 
-def _stepwise(program: Program, data: _Data, options: EMOptions, batch_size: int, rng: np.random.Generator) -> Passes:
+def _stepwise(backend: Backend, data: _Data, options: EMOptions, batch_size: int, rng: np.random.Generator) -> Passes:
     """The same with an update after each batch, from a running average of the batches' statistics.
 
     The first pass is a whole one: every value that occurs has a share in the average then, so that no small batch can
     make a row impossible.
     """
-    running = data.expect(program)
+    running = data.expect(backend)
     _refuse_impossible(running, options)
-    yield program, running.log_likelihood
-    program, running = _updated(program, running, options)
-    yield program, data.log_likelihood(program)
+    yield backend, running.log_likelihood
+    backend, running = _updated(backend, running, options)
+    yield backend, data.log_likelihood(backend)
     total = float(data.weights.sum())
     step = -(-len(data.X) // batch_size)  # as if the first pass had been one of batches
     while True:
@@ -180,15 +179,15 @@ def _stepwise(program: Program, data: _Data, options: EMOptions, batch_size: int
             if mass == 0:
                 continue
             size = (step + 2) ** -STEP_DECAY
-            seen = data.expect(program, batch).scaled(size * total / mass)
-            program, running = _updated(program, running.scaled(1 - size).plus(seen), options)
+            seen = data.expect(backend, batch).scaled(size * total / mass)
+            backend, running = _updated(backend, running.scaled(1 - size).plus(seen), options)
             step += 1
-        yield program, data.log_likelihood(program)
+        yield backend, data.log_likelihood(backend)
 
 
-def _updated(program: Program, expected: Expected, options: EMOptions) -> tuple[Program, Expected]:
-    fitted = maximize(program, expected, options.smoothing)
-    return fitted, expected.restated(program, fitted)
+def _updated(backend: Backend, expected: Expected, options: EMOptions) -> tuple[Backend, Expected]:
+    fitted = maximize(backend.program, expected, options.smoothing)
+    return backend.with_parameters(fitted), expected.restated(backend.program, fitted)
 
 
 def _refuse_impossible(expected: Expected, options: EMOptions) -> None:

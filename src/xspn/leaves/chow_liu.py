@@ -32,12 +32,12 @@ class ChowLiu(Leaf):
         [0.4, 0.45]
     """
 
-    __slots__ = ("_log_p", "_order", "p", "parents")
+    __slots__ = ("_log_p", "order", "p", "parents")
     family = "chow_liu"
     parents: tuple[int, ...]
     p: FloatArray
     _log_p: FloatArray  # (n, parent's value, own value)
-    _order: tuple[int, ...]  # parents before children
+    order: tuple[int, ...]  # parents before children
 
     def __init__(
         self, variables: Iterable[int], parents: Sequence[int], p: Sequence[Sequence[float]] | FloatArray
@@ -45,8 +45,8 @@ class ChowLiu(Leaf):
         self._set_variables(variables)
         n = len(self._variables)
         self.parents = checked_parents(parents, n)
-        self._order = tuple(parents_first(self.parents))
-        if len(self._order) != n:
+        self.order = tuple(parents_first(self.parents))
+        if len(self.order) != n:
             raise ParameterError(f"ChowLiu: the parents {list(parents)!r} form a cycle")
         table = checked_tables(p, n)
         for i, parent in enumerate(self.parents):
@@ -102,7 +102,7 @@ class ChowLiu(Leaf):
         below = np.zeros((len(self._variables), len(x), 2))
         for value in (0, 1):
             below[:, :, value] = np.where(1 - value == x.T, -np.inf, 0.0)
-        for i in reversed(self._order):
+        for i in reversed(self.order):
             if self.parents[i] >= 0:
                 below[self.parents[i]] += self._message(i, below[i], best)
         return below
@@ -124,7 +124,7 @@ class ChowLiu(Leaf):
         """Pass down the tree, choosing each value given its parent's: the best, or by chance."""
         filled = x.copy()
         rows = np.arange(len(x))
-        for i in self._order:
+        for i in self.order:
             above = filled[:, self.parents[i]].astype(np.int64) if self.parents[i] >= 0 else np.zeros(len(x), np.int64)
             score = below[i] + self._log_p[i][above]
             if draws is None:
@@ -152,7 +152,7 @@ class ChowLiu(Leaf):
         below = self._upward(x)
         pairs = np.zeros((len(self._variables), len(x), 2, 2))
         single = np.zeros((len(self._variables), len(x), 2))
-        for i in self._order:
+        for i in self.order:
             joint = below[i][:, None, :] + self._log_p[i][None, :, :]
             total = np.logaddexp(joint[:, :, :1], joint[:, :, 1:])
             conditional = np.exp(joint - np.where(np.isneginf(total), 0.0, total))  # given the parent and the evidence
@@ -219,7 +219,7 @@ class ChowLiu(Leaf):
         n = len(self._variables)
         own: list[list[FloatArray]] = [[np.array([1.0]), np.array([0.0, 1.0])] for _ in range(n)]
         result = np.array([1.0])
-        for i in reversed(self._order):
+        for i in reversed(self.order):
             zero, one = own[i]
             size = max(len(zero), len(one))
             pair = np.array([np.pad(zero, (0, size - len(zero))), np.pad(one, (0, size - len(one)))])

@@ -7,29 +7,28 @@ from typing import Any
 import numpy as np
 
 from xspn._core.arrays import FloatArray
-from xspn._core.checks import Names
-from xspn._core.errors import DataError, ParameterError
-from xspn._core.random import RandomState, generator
+from xspn._core.random import RandomState
 from xspn.circuit import properties, transform
 from xspn.circuit.domain import Domain
 from xspn.circuit.graph import Graph, from_records
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
 from xspn.circuit.summary import Summary, summarize
-from xspn.engine import Program, compile_graph
-from xspn.inference import conditional, expectation, likelihood, marginal, moments, mpe, sampling
+from xspn.engine import Automatic, Backend, Program, chosen_backend, compile_graph, refuse_impossible
+from xspn.inference import conditional, marginal, moments
 from xspn.inference.moments import Moments
-from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
 from xspn.learning.parameters import EMOptions, fit_parameters
 from xspn.leaves import Smoothing
 from xspn.model.columns import Columns
+from xspn.model.evaluator import Evaluator
 from xspn.model.labels import Labels
+from xspn.model.questions import Questions
 
 Variable = int | str
 
 
-class Circuit:
+class Circuit(Questions):
     """A probabilistic circuit: a distribution over the columns of a table.
 
     Tables are arrays or DataFrames with `n_variables` columns; NaN (None, NA) is missing and always summed out exactly.
@@ -93,11 +92,6 @@ class Circuit:
     def graph(self) -> Graph:
         """The nodes in order, children before parents."""
         return self._graph
-
-    @property
-    def names(self) -> Names | None:
-        """The names of the columns, or None."""
-        return self._columns.names
 
     @property
     def columns(self) -> Columns:
@@ -165,60 +159,37 @@ class Circuit:
     def _with_root(self, root: Node) -> "Circuit":
         return Circuit.of_columns(Graph(root, self.n_variables), self._columns)
 
-    # -- probabilities -----------------------------------------------------------------------------------------------
+    # -- back ends ---------------------------------------------------------------------------------------------------
 
-    def log_likelihood(self, X: Any) -> FloatArray:
-        """Return log P of each row's observed part: (rows,); −inf where it is impossible."""
-        return likelihood.log_likelihood(self.program, self._columns.table(X), self.names)
+    @cached_property
+    def backend(self) -> Backend:
+        """What answers questions: simple passes for little work, compiled kernels for much."""
+        return Automatic(self.program)
 
-    def conditional_log_likelihood(self, X: Any, given: Any) -> FloatArray:
-        """Return log P(X | given) of each row. `given` has a row for each row of X, or one for all of them.
+    def on(
+        self, backend: str | None = None, *, device: str = "cpu", dtype: str = "float64", threads: int | None = None
+    ) -> Evaluator:
+        """Return the same circuit on a back end of your choice, with the same questions.
 
-        Where a row of X contradicts what is given the answer is −inf; evidence of probability zero is an error.
+        Args:
+            backend: "compiled" (numba kernels on the CPU), "torch" or "simple" (NumPy). By default the device tells.
+            device: "cpu", or a device that torch knows, such as "cuda".
+            dtype: "float64", or "float32" for twice the speed and errors below `.error_bound` in log-probabilities.
+            threads: The number of threads on the CPU; all cores by default. Answers do not depend on it.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> fast = Circuit(Bernoulli(0, p=0.25)).on("simple")
+            >>> np.exp(fast.log_likelihood([[1], [0]])).round(6).tolist()
+            [0.25, 0.75]
         """
-        rows = np.asarray(self._columns.table(X), dtype=np.float64)
-        known = np.asarray(self._columns.evidence(given, "given"), dtype=np.float64)
-        if len(known) not in (1, len(rows)):
-            raise DataError(f"given: expected 1 row or {len(rows)}, one for each row of X, found {len(known)}")
-        known = np.broadcast_to(known, rows.shape)
-        return likelihood.conditional_log_likelihood(self.program, rows, known, self.names)
+        chosen = chosen_backend(self.program, backend, device, dtype, threads)
+        return Evaluator(chosen, self._columns, lambda: self.why_not_selective() is None)
 
-    def marginals(self, evidence: Any = None) -> FloatArray:
-        """Return P(X_i = 1 | evidence row) for every variable: (rows, n); with categories P(X_i = v): (rows, n, k).
+    def _is_selective(self) -> bool:
+        return self.why_not_selective() is None
 
-        Real variables and columns outside the circuit give NaN. Without evidence there is one row.
-        """
-        rows = self._columns.evidence(evidence)
-        answer = marginal.marginals(self.program, rows, self.names)
-        return answer[:, :, 1] if answer.shape[2] == 2 else answer
-
-    def means(self, evidence: Any = None) -> FloatArray:
-        """Return E[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.
-
-        Columns outside the circuit give NaN. Without evidence there is one row.
-        """
-        return expectation.means(self.program, self._columns.evidence(evidence), self.names)
-
-    def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
-        """Return the most probable completion of each row: `.values`, `.log_prob`, `.exact`.
-
-        The max-product pass is exact for selective circuits, and says so. With `exact=True` a branch-and-bound search
-        makes it exact for others too, or refuses with the reason when the circuit is too large for that.
-        """
-        rows = self._columns.evidence(evidence)
-        selective = self.why_not_selective() is None
-        if exact and not selective:
-            return mpe.branch_and_bound(self.program, rows, self.names)
-        return mpe.max_product(self.program, rows, selective, self.names)
-
-    def sample(self, n: int | None = None, *, given: Any = None, random_state: RandomState = None) -> FloatArray:
-        """Return n random rows; with `given`, random completions of its rows (n of each if n is given)."""
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
-            raise ParameterError(f"sample: expected a number of rows of at least 0, found {n!r}")
-        rows = self._columns.evidence(given, "given")
-        if n is not None:
-            rows = np.repeat(rows, n, axis=0)
-        return sampling.sample(self.program, rows, generator(random_state), self.names)
+    # -- tables ------------------------------------------------------------------------------------------------------
 
     def decode(self, rows: Any) -> Any:
         """Return rows of codes, such as samples or completions, as a DataFrame with the columns' labels and types.
@@ -249,7 +220,7 @@ class Circuit:
             circuit = circuit or self.condition(row)
             counts = moments.count_distribution(Graph(circuit.marginalize(free).root, self.n_variables))
         elif circuit is None:
-            likelihood.refuse_impossible(self.log_likelihood(row[None, :]))
+            refuse_impossible(self.log_likelihood(row[None, :]))
         return np.pad(counts, (ones, len(known) - ones))
 
     # -- other circuits ----------------------------------------------------------------------------------------------

@@ -1,0 +1,74 @@
+"""The back end that nobody has to choose: simple passes for little work, compiled kernels for much."""
+
+from functools import cached_property
+
+from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.checks import Names
+from xspn.engine.backend import Backend, Counts
+from xspn.engine.blocks import LoopBlock
+from xspn.engine.choice import all_cores, compiled_backend, has_kernels
+from xspn.engine.program import Program
+from xspn.engine.rows import RowBlock
+from xspn.engine.simple import Simple
+from xspn.engine.up import Semiring
+
+WORTH_KERNELS = 1 << 28  # slots × rows: about a second of simple passes, which is what loading the kernels takes
+LOOP = 200  # slots that a leaf costs which is asked by itself
+
+
+class Automatic(Backend):
+    """Starts simple, and goes on with kernels when a circuit has been asked enough to be worth loading them.
+
+    How much was asked is counted in slots and rows, not in seconds: the same script gives the same answers.
+    """
+
+    def __init__(self, program: Program, origin: "Automatic | None" = None) -> None:
+        self.program = program
+        self._origin = origin  # the back end of the program that this one was fitted from
+        self._spent: list[int] = [0] if origin is None else origin._spent
+        self._simple = Simple(program)
+
+    @cached_property
+    def _slots(self) -> int:
+        asked = sum(block.n_slots for _, block in self.program.blocks if isinstance(block, LoopBlock))
+        return self.program.n_slots + LOOP * asked
+
+    @cached_property
+    def _compiled(self) -> Backend | None:
+        if not has_kernels(self.program):
+            return None
+        if self._origin is not None and self._origin._compiled is not None:
+            return self._origin._compiled.with_parameters(self.program)
+        return compiled_backend(self.program, threads=all_cores())
+
+    def _for(self, n_rows: int, passes: int = 1) -> Backend:
+        """Return the back end for a question about so many rows."""
+        self._spent[0] += n_rows * passes * self._slots
+        chosen = self._compiled if self._spent[0] >= WORTH_KERNELS else None
+        return self._simple if chosen is None else chosen
+
+    @property
+    def error_bound(self) -> float:
+        """That of the simple passes, which is the larger one."""
+        return self._simple.error_bound
+
+    def with_parameters(self, program: Program) -> "Automatic":
+        """Return the same for other parameters; what was spent so far counts."""
+        origin = self if self._origin is None else self._origin
+        return Automatic(program, origin)
+
+    def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
+        """Ask the back end that is worth it."""
+        return self._for(len(X)).log_likelihood(X, names, what)
+
+    def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
+        """Ask the back end that is worth it."""
+        return self._for(len(evidence), passes=3).marginals(evidence, names)
+
+    def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
+        """Ask the back end that is worth it."""
+        return self._for(len(rows)).log_values(rows, semiring)
+
+    def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
+        """Ask the back end that is worth it."""
+        return self._for(len(X), passes=3).counts(X, weights, names)

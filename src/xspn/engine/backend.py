@@ -1,0 +1,80 @@
+"""What a back end does: answer the questions that go over all rows of a table."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from xspn._core.arrays import AnyArray, FloatArray, IntArray
+from xspn._core.checks import Names
+from xspn._core.errors import EvidenceError
+from xspn.engine.program import Program
+from xspn.engine.rows import RowBlock
+from xspn.engine.up import Semiring
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What weighted rows tell about the parameters of a program, before leaves turn it into expected statistics.
+
+    Attributes:
+        sums: For each step of sums the flow to each child: (arity, sums).
+        leaves: For each leaf block its counts.
+        log_prob: The log-probability of each row; rows of probability zero count for nothing.
+    """
+
+    sums: Sequence[FloatArray]
+    leaves: Sequence[FloatArray]
+    log_prob: FloatArray
+
+    def with_rows(self, rows: IntArray, own: "Counts") -> "Counts":
+        """Return the counts with those of some rows added, which had counted for nothing."""
+        log_prob = self.log_prob.copy()
+        log_prob[rows] = own.log_prob
+        return Counts(
+            [a + b for a, b in zip(self.sums, own.sums, strict=True)],
+            [a + b for a, b in zip(self.leaves, own.leaves, strict=True)],
+            log_prob,
+        )
+
+
+class Backend(ABC):
+    """Runs one program. All back ends give the same answers, up to rounding."""
+
+    program: Program
+
+    @property
+    @abstractmethod
+    def error_bound(self) -> float:
+        """How far rounding alone can take a log-likelihood from exact arithmetic on the same parameters."""
+
+    @abstractmethod
+    def with_parameters(self, program: Program) -> "Backend":
+        """Return the same for other parameters of the same circuit."""
+
+    @abstractmethod
+    def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
+        """Return log P(observed part of each row): (rows,)."""
+
+    @abstractmethod
+    def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
+        """Return P(X_i = v | evidence row) for all variables: (rows, n, k), NaN for real or absent variables."""
+
+    @abstractmethod
+    def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
+        """Return the log-value of every slot: (slots, rows)."""
+
+    @abstractmethod
+    def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
+        """Return what EM needs of weighted rows."""
+
+
+def refuse_impossible(log_evidence: FloatArray, first_row: int = 0) -> None:
+    """Raise if some row of evidence has probability zero: what is conditioned on it is undefined, not zero."""
+    impossible = np.isneginf(log_evidence)
+    if impossible.any():
+        row = first_row + int(np.argmax(impossible))
+        more = int(impossible.sum()) - 1
+        others = f" (and {more} more rows)" if more else ""
+        raise EvidenceError(f"the evidence in row {row}{others} has probability zero; nothing can be concluded from it")

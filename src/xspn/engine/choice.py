@@ -1,0 +1,66 @@
+"""Which back ends there are, and what they need; none of them is imported before it is chosen."""
+
+import os
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from xspn._core.errors import MissingExtraError, ParameterError
+from xspn.engine.backend import Backend
+from xspn.engine.program import Program
+from xspn.engine.simple import Simple
+from xspn.engine.tape import Tape
+
+PRECISIONS: dict[str, type[np.floating[Any]]] = {"float64": np.float64, "float32": np.float32}
+
+
+def all_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def has_kernels(program: Program) -> bool:
+    """Whether compiled kernels can run a program: numba is there, and all variables are discrete."""
+    discrete = all(domain is None or domain.is_discrete for domain in program.domains)
+    return discrete and find_spec("numba") is not None
+
+
+def compiled_backend(
+    program: Program, dtype: type[np.floating[Any]] = np.float64, threads: int = 1, tape: Tape | None = None
+) -> Backend:
+    """Return the back end of compiled kernels."""
+    if find_spec("numba") is None:
+        raise MissingExtraError("compiled kernels need the package numba: pip install numba, or use backend='simple'")
+    from xspn.engine.compiled import Compiled
+
+    return Compiled(program, dtype, threads, tape)
+
+
+def chosen_backend(
+    program: Program,
+    backend: str | None = None,
+    device: str = "cpu",
+    dtype: str = "float64",
+    threads: int | None = None,
+    tape: Tape | None = None,
+) -> Backend:
+    """Return a back end by name: "simple", "compiled" or "torch".
+
+    Without a name it is torch for any device but the CPU, compiled kernels if they can run the program, else simple.
+    """
+    if dtype not in PRECISIONS:
+        raise ParameterError(f"dtype: expected 'float64' or 'float32', found {dtype!r}")
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        raise ParameterError(f"threads: expected a whole number of at least 1, or None for all, found {threads!r}")
+    if backend is None:
+        backend = "torch" if device != "cpu" else "compiled" if has_kernels(program) else "simple"
+    if backend != "torch" and device != "cpu":
+        raise ParameterError(f"device: the {backend} back end runs on the CPU only, found {device!r}; use 'torch'")
+    if backend == "simple":
+        if dtype != "float64":
+            raise ParameterError("dtype: the simple passes are in float64 only")
+        return Simple(program)
+    if backend == "compiled":
+        return compiled_backend(program, PRECISIONS[dtype], threads or all_cores(), tape)
+    raise ParameterError(f"backend: expected 'simple', 'compiled' or 'torch', found {backend!r}")

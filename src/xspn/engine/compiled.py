@@ -1,0 +1,238 @@
+"""The compiled back end: the tape run by numba kernels, on all cores.
+
+Kernels work with probabilities, not with logarithms. That is safe for discrete variables: no value exceeds 1, so what
+underflows (below 2⁻¹⁰²²) can change the root's value by no more than that for each node, and wherever the result is not
+itself near the end of the range it is right to the last digits. Rows whose result is that small are computed again in
+a wider range: in double precision after single, in log space after double.
+"""
+
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.checks import Names
+from xspn._core.errors import QueryError
+from xspn._core.logspace import safe_log
+from xspn.engine.backend import Backend, Counts, refuse_impossible
+from xspn.engine.gathered import Gathered, new_statistics
+from xspn.engine.kernels.arrays import BEST, PARTIAL, Room, Statistics, no_statistics, room_for
+from xspn.engine.kernels.both_ways import both_ways
+from xspn.engine.kernels.up import score, upward
+from xspn.engine.program import Program
+from xspn.engine.rows import RowBlock
+from xspn.engine.simple import Simple, normalised
+from xspn.engine.tape import Tape
+from xspn.engine.tape_runner import TapeRunner
+from xspn.engine.tape_writer import numbers_of, tape_of
+from xspn.engine.up import Semiring
+
+LEAST = {np.dtype(np.float64): 1e-280, np.dtype(np.float32): 1e-30}  # smaller results are computed again
+FROM_X = -1  # the mode of rows that a kernel has yet to read
+FINAL_LOGARITHM = 2e-13  # logarithms are below 650 and right to the last digit
+CHUNK = 2048  # rows whose statistics are added up by themselves: the same whatever the number of threads
+
+
+class Compiled(Backend):
+    """Runs a program's tape. It holds no state but spare room: any number of threads may use it.
+
+    Args:
+        program: The program; all its variables must be discrete.
+        dtype: The precision, `float64` or `float32`.
+        threads: The number of threads; answers do not depend on it.
+        tape: The program's tape, if there is one already.
+    """
+
+    def __init__(
+        self, program: Program, dtype: type[np.floating[Any]] = np.float64, threads: int = 1, tape: Tape | None = None
+    ) -> None:
+        if not self.fits(program):
+            raise QueryError(
+                "compiled kernels: expected discrete variables, found real ones; the simple passes take them"
+            )
+        self.program, self.dtype, self.threads = program, dtype, threads
+        self.tape = tape_of(program) if tape is None else tape
+        self._run = TapeRunner(program, self.tape, dtype, threads)
+        self._least = LEAST[np.dtype(dtype)]
+
+    @staticmethod
+    def fits(program: Program) -> bool:
+        """Whether all variables are discrete."""
+        return all(domain is None or domain.is_discrete for domain in program.domains)
+
+    @property
+    def error_bound(self) -> float:
+        """Roundings in a row times the unit roundoff, and a little for underflow and for the final logarithm."""
+        unit = float(np.finfo(self.dtype).eps) / 2
+        roundings = self.tape.layout.depth_of_rounding * unit
+        underflow = len(self.tape.layout) * float(np.finfo(self.dtype).smallest_subnormal) / self._least
+        return roundings / (1 - roundings) + underflow + FINAL_LOGARITHM if roundings < 1 else np.inf
+
+    def with_parameters(self, program: Program) -> Self:
+        """Return the same for other parameters of the same circuit."""
+        layout = self.tape.layout
+        return type(self)(program, self.dtype, self.threads, Tape(layout, numbers_of(program, layout)))
+
+    @cached_property
+    def careful(self) -> Backend:
+        """The back end for rows whose probability is too small for this one."""
+        if self.dtype is np.float32:
+            return Compiled(self.program, np.float64, self.threads, self.tape)
+        return Simple(self.program)
+
+    # -- likelihood --------------------------------------------------------------------------------------------------
+
+    def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
+        """Return the logarithm of the root's value."""
+        run, layout, arrays = self._run, self.tape.layout, self._run.arrays(X)
+        out = np.empty(len(X), dtype=self.dtype)
+        width = run.width(len(X), layout.n_registers)
+
+        def kernel(rows: AnyArray, start: int, stop: int) -> int:
+            with run.room(width, layout.n_registers, down=False) as room:
+                return int(score(arrays, rows, 0, len(rows), run.inside, layout.register, room, out[start:stop]))
+
+        if run.is_plain:
+            run.over_rows(X, names, what, width, kernel)
+        else:
+            with run.room(width, layout.n_registers, down=False) as room:
+                for start, stop, _, mode in run.blocks(X, names, what, room):
+                    upward(arrays, 0, len(layout), layout.register, 0, mode, False, room)
+                    out[start:stop] = room.values[layout.register[-1], : stop - start]
+        result = safe_log(out.astype(np.float64))
+        low = np.flatnonzero(out < self._least)
+        if len(low):
+            result[low] = self.careful.log_likelihood(X[low], names, what)
+        return result
+
+    # -- marginals ---------------------------------------------------------------------------------------------------
+
+    def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
+        """Walk up and down the tape for each block of rows."""
+        probability = np.empty(len(evidence), dtype=self.dtype)
+        if self._run.is_plain:
+            table = self._plain_marginals(evidence, probability, names)
+        else:
+            table = self._any_marginals(evidence, probability, names)
+        low = np.flatnonzero(probability < self._least)
+        if len(low):
+            log_evidence = np.zeros(len(evidence))
+            log_evidence[low] = self.careful.log_likelihood(evidence[low], names, "evidence")
+            refuse_impossible(log_evidence)
+            table[low] = self.careful.marginals(evidence[low], names)
+        return table
+
+    def _plain_marginals(self, evidence: AnyArray, probability: AnyArray, names: Names | None) -> FloatArray:
+        run, places = self._run, self.tape.layout.largest_segment
+        width = run.width(len(evidence), places)
+        ones = np.empty(evidence.shape, dtype=self.dtype)
+
+        def kernel(rows: AnyArray, start: int, stop: int) -> int:
+            with run.room(width, places, down=True) as room:
+                return self._walk(rows, room, FROM_X, ones[start:stop], probability[start:stop])
+
+        run.over_rows(evidence, names, "evidence", width, kernel)
+        table = np.empty((*ones.shape, 2))
+        table[:, :, 1] = ones
+        np.subtract(1.0, table[:, :, 1], out=table[:, :, 0])
+        table[:, self.program.absent] = np.nan
+        return table
+
+    def _any_marginals(self, evidence: AnyArray, probability: AnyArray, names: Names | None) -> FloatArray:
+        run, places = self._run, self.tape.layout.largest_segment
+        table = np.zeros((*evidence.shape, self.program.largest_cardinality))
+        ones = np.empty(evidence.shape, dtype=self.dtype)
+        with run.room(run.width(len(evidence), places), places, down=True) as room:
+            for start, stop, rows, mode in run.blocks(evidence, names, "evidence", room):
+                self._walk(rows.values, room, mode, ones[start:stop], probability[start:stop])
+                self._add_marginals(rows, room, table[start:stop])
+        return normalised(table, self.program)
+
+    def _add_marginals(self, rows: RowBlock, room: Room, out: FloatArray) -> None:
+        """Add what other leaves tell of their variables and kernels tell of binary ones."""
+        total = room.total[: len(rows)].astype(np.float64)
+        share = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+        if self._run.given is not None:
+            self._run.given.add_marginals(rows, room.given_flow[:, : len(rows)] * share, out)
+        binary = np.array(self.program.cardinalities) == 2
+        p_one = out[:, :, 1] + (room.ones[:, : len(rows)] * share).T
+        p_one = np.where(rows.missing.T, np.minimum(p_one, 1.0), rows.values == 1)
+        out[:, binary, 1] = p_one[:, binary]
+        out[:, binary, 0] = 1 - p_one[:, binary]
+
+    def _walk(
+        self,
+        rows: AnyArray,
+        room: Room,
+        mode: int,
+        out: AnyArray,
+        probability: AnyArray,
+        weights: FloatArray | None = None,
+        found: Statistics | None = None,
+    ) -> int:
+        """Walk up and down with some rows: for marginals, or with weights for statistics."""
+        run, own = self._run, rows.view()
+        own.flags.writeable = False  # one type of table, one compiled kernel
+        learn = weights is not None
+        return int(
+            both_ways(
+                run.arrays(),
+                own,
+                0,
+                len(rows),
+                run.inside,
+                self.tape.layout.segments,
+                run.identity,
+                mode,
+                learn,
+                probability if weights is None else weights,
+                self._least,
+                room,
+                no_statistics() if found is None else found,
+                out,
+                probability,
+            )
+        )
+
+    # -- values and statistics ---------------------------------------------------------------------------------------
+
+    def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
+        """Return the logarithms of all values; those that are far from mattering at the root may be −inf."""
+        if self.dtype is np.float32:
+            return self.careful.log_values(rows, semiring)
+        run, mode = self._run, PARTIAL if semiring is Semiring.SUM else BEST
+        room = room_for(self.tape, self.dtype, len(rows), len(run.inside), self.program.n_slots, down=False)
+        run.load(rows, room, mode)
+        arrays = run.arrays_for_best if mode == BEST else run.arrays()
+        upward(arrays, 0, len(run.identity), self.tape.layout.slot, 0, mode, semiring is Semiring.MAX, room)
+        values = safe_log(room.values)
+        low = np.flatnonzero(room.values[self.program.root] < self._least)
+        if len(low):
+            values[:, low] = self.careful.log_values(RowBlock(rows.values[low]), semiring)
+        return values
+
+    def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
+        """Add up statistics in chunks of rows, and the chunks in their order."""
+        if self.dtype is np.float32:
+            return self.careful.counts(X, weights, names)
+        run, layout = self._run, self.tape.layout
+        probability, out = np.empty(len(X)), np.empty((0, 0))
+        places = max(layout.largest_segment, layout.n_registers)
+        width = run.width(CHUNK, places)
+
+        def gather(start: int, stop: int) -> Gathered:
+            found = Gathered(self.program, new_statistics(run.arrays(X)))
+            with run.room(width, places, down=True) as room:
+                for first, last, rows, mode in run.blocks(X, names, "X", room, start, stop):
+                    own = slice(first, last)
+                    self._walk(rows.values, room, mode, out, probability[own], weights[own], found.statistics)
+                    if run.given is not None:
+                        run.given.add_counts(rows, room.given_flow[:, : last - first], found.given)
+            return found
+
+        parts = run.in_chunks(len(X), CHUNK, gather)
+        total = sum(parts[1:], start=parts[0]) if parts else Gathered(self.program, new_statistics(run.arrays(X)))
+        counts = total.counts(layout, safe_log(probability))
+        low = np.flatnonzero(probability < self._least)
+        return counts.with_rows(low, self.careful.counts(X[low], weights[low], names)) if len(low) else counts

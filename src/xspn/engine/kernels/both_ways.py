@@ -1,0 +1,169 @@
+"""Walks up and down the tape, segment by segment: marginals of all variables, and expected statistics."""
+
+from typing import Any
+
+from numba import njit
+
+from xspn.engine.kernels.arrays import MISSING, PARTIAL, WHOLE
+from xspn.engine.kernels.down import product_down, sum_down
+from xspn.engine.kernels.leaves import (
+    bernoulli_marginals,
+    bernoulli_statistics,
+    count_marginals,
+    count_statistics,
+    dot,
+    tree_marginals,
+    tree_statistics,
+    whole_tree_statistics,
+)
+from xspn.engine.kernels.trees import tree_messages, tree_posteriors
+from xspn.engine.kernels.up import count_ones, encode, upward
+
+Array = Any
+
+
+@njit(nogil=True)
+def _walk_down(t: Any, first: int, last: int, mode: int, learn: bool, room: Any, found: Any) -> None:
+    """Visit last..first with derivatives; the first one is given. Values of i are at i − first.
+
+    Arrays get names of their own: reading them from a tuple for each instruction would cost more than the arithmetic.
+    """
+    ops, register, begin, end, leaf = t.op, t.register, t.begin, t.end, t.leaf
+    argument, fresh, weight, triangle = t.argument, t.fresh, t.weight, t.triangle
+    triangle_start, count_start, counted = t.triangle_start, t.count_start, t.count_variable
+    variables, p = t.bernoulli_variable, t.bernoulli_p
+    in_tree, parents, has_children, tree_p = t.tree_variable, t.tree_parent, t.tree_has_children, t.tree_p
+    values, slopes, flow, factors, codes = room.values, room.slopes, room.flow, room.factors, room.codes
+    ones, counters, below, tree_ones, one = room.ones, room.counters, room.below, room.tree_ones, room.one
+    sums, of_bernoulli, of_whole, of_partial, of_tree = (
+        found.sums,
+        found.bernoulli,
+        found.whole,
+        found.partial,
+        found.tree,
+    )
+    for i in range(last, first - 1, -1):
+        op, a, b, own = ops[i], begin[i], end[i], register[i]
+        if op == 4:
+            if learn:
+                for e in range(a, b):
+                    sums[e] += weight[e] * dot(slopes, own, values, argument[e] - first)
+            sum_down(slopes, own, register, fresh, argument, weight, a, b)
+            continue
+        if op == 5:
+            product_down(values, first, slopes, own, register, fresh, argument, a, b, factors)
+            continue
+        here = i - first
+        for r in range(flow.shape[1]):
+            flow[0, r] = slopes[own, r] * values[here, r]
+        if op == 0 and learn:
+            bernoulli_statistics(flow, codes, variables, a, b, of_bernoulli)
+        elif op == 0:
+            bernoulli_marginals(flow, ones, variables, p, a, b)
+        elif op == 1:
+            count_ones(codes, counted, a, b, mode, counters)
+            if not learn:
+                start = triangle_start[leaf[i]]
+                count_marginals(flow, ones, slopes, own, triangle, start, counted, a, b, counters)
+            elif mode == WHOLE:
+                count_statistics(flow, counters, mode, count_start[leaf[i]], of_whole)
+            else:
+                count_statistics(flow, counters, mode, triangle_start[leaf[i]], of_partial)
+        elif op == 2 and mode == WHOLE:
+            whole_tree_statistics(flow, codes, in_tree, parents, a, b, of_tree)
+        elif op == 2:
+            tree_messages(flow, 1, codes, in_tree, parents, has_children, tree_p, a, b, False, below, one)
+            tree_posteriors(codes, in_tree, parents, has_children, tree_p, a, b, below, tree_ones)
+            if learn:
+                count_ones(codes, in_tree, a, b, mode, counters)
+                tree_statistics(flow, counters, tree_ones, parents, a, b, of_tree)
+            else:
+                tree_marginals(flow, ones, tree_ones, in_tree, a, b)
+        else:
+            for r in range(flow.shape[1]):
+                room.given_flow[leaf[i], r] = flow[0, r]
+
+
+@njit(nogil=True)
+def _finish(codes: Array, ones: Array, total: Array, begin: int, stop: int, out: Array, probability: Array) -> None:
+    """Write P(X_v = 1 | row): the share of the row's probability, or what is seen."""
+    for r in range(min(codes.shape[1], stop - begin)):
+        probability[begin + r] = total[r]
+        share = 1 / total[r] if total[r] > 0 else 0
+        for v in range(codes.shape[0]):
+            out[begin + r, v] = min(ones[v, r] * share, 1) if codes[v, r] == MISSING else codes[v, r]
+
+
+@njit(nogil=True, cache=True)
+def both_ways(
+    t: Any,
+    X: Array,
+    start: int,
+    stop: int,
+    inside: Array,
+    segments: Array,
+    identity: Array,
+    loaded: int,
+    learn: bool,
+    weights: Array,
+    least: float,
+    room: Any,
+    found: Any,
+    out: Array,
+    probability: Array,
+) -> int:
+    """Go through the rows start..stop, block by block; return the first row of a block that is unusable, or −1.
+
+    Args:
+        t: The tape's arrays.
+        X: The rows.
+        start: The first row.
+        stop: One beyond the last row.
+        inside: Which columns the circuit has variables for.
+        segments: The parts of the tape.
+        identity: 0, 1, 2, …
+        loaded: The mode of rows that are in room already, as one block, or −1: then they are read from X.
+        learn: Whether to add to the expected statistics, or else to write marginals.
+        weights: The weight of each row, for learning.
+        least: The least probability of a row to learn from.
+        room: Room to work in.
+        found: The expected statistics.
+        out: Where P(X_v = 1 | row) is written: (rows, variables).
+        probability: Where P(row) is written.
+    """
+    codes, ones, total, n = room.codes, room.ones, room.total, len(t.op)
+    for begin in range(start, stop, codes.shape[1]):
+        mode = loaded
+        if loaded < 0:
+            mode = encode(X, begin, stop, inside, codes)
+            if mode == 2:
+                return begin
+        if learn:
+            upward(t, 0, n, t.register, 0, mode, False, room)
+            for r in range(len(total)):
+                total[r] = room.values[t.register[n - 1], r]
+        else:
+            mode = PARTIAL  # where nothing is missing there is nothing to find
+            ones[:] = 0
+            total[:] = 0
+        for segment in range(len(segments)):
+            first, last, edge = segments[segment, 0], segments[segment, 1], segments[segment, 2]
+            w = t.weight[edge] if edge >= 0 else room.one
+            upward(t, first, last + 1, identity, first, mode, False, room)
+            value, slope = last - first, t.register[last]
+            for r in range(len(total)):
+                room.slopes[slope, r] = w
+                if learn:
+                    counted = begin + r < stop and total[r] >= least
+                    room.slopes[slope, r] = w * weights[begin + r] / total[r] if counted else 0
+                else:
+                    total[r] += w * room.values[value, r]
+            if learn and edge >= 0:
+                found.sums[edge] += dot(room.slopes, slope, room.values, value)
+            _walk_down(t, first, last, mode, learn, room, found)
+        if learn:
+            for r in range(min(codes.shape[1], stop - begin)):
+                probability[begin + r] = total[r]
+        else:
+            _finish(codes, ones, total, begin, stop, out, probability)
+    return -1

@@ -1,0 +1,187 @@
+"""From a program to its tape: the order of a depth-first walk, registers, and parameters as probabilities."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xspn._core.arrays import BoolArray, IntArray
+from xspn.engine.bernoulli_block import BernoulliBlock
+from xspn.engine.blocks import LoopBlock
+from xspn.engine.count_block import CountBlock
+from xspn.engine.program import ProductStep, Program, SumStep
+from xspn.engine.tape import Layout, Numbers, Op, Tape
+from xspn.engine.tree_block import TreeBlock
+
+
+def tape_of(program: Program) -> Tape:
+    """Return the tape of a program."""
+    layout = _Writer(program).layout()
+    return Tape(layout, numbers_of(program, layout))
+
+
+def numbers_of(program: Program, layout: Layout) -> Numbers:
+    """Return the parameters of a program in the order of a tape: its own, or that of the program it was fitted from."""
+    parts = _Parts.of(program)
+    weights = [np.exp(step.log_weights.ravel()) for step in program.steps if isinstance(step, SumStep)]
+    own = np.concatenate([*weights, [1.0]])  # the last one is what −1, a product's edge, reads
+    p = np.empty(0) if parts.bernoulli is None else parts.bernoulli.p[layout.bernoulli_leaf]
+    trees = np.empty((0, 4)) if parts.tree is None else parts.tree.tables[layout.tree_source]
+    return Numbers(
+        weight=own[layout.weight_source],
+        bernoulli_p=np.stack([1 - p, p], axis=1),
+        tree_p=trees,
+        count_log_w=np.empty(0) if parts.count is None else parts.count.log_weights.copy(),
+    )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The program's blocks by family, with their first slots."""
+
+    bernoulli: BernoulliBlock | None = None
+    count: CountBlock | None = None
+    tree: TreeBlock | None = None
+    given: LoopBlock | None = None
+    bernoulli_start: int = 0
+    count_start: int = 0
+    tree_start: int = 0
+    given_start: int = 0
+
+    @classmethod
+    def of(cls, program: Program) -> "_Parts":
+        found: dict[str, object] = {}
+        families = {BernoulliBlock: "bernoulli", CountBlock: "count", TreeBlock: "tree", LoopBlock: "given"}
+        for start, block in program.blocks:
+            name = families[type(block)]
+            found[name], found[f"{name}_start"] = block, start
+        return cls(**found)  # type: ignore[arg-type]
+
+
+class _Writer:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.parts = _Parts.of(program)
+        n = program.n_slots
+        self.op = np.zeros(n, dtype=np.int64)
+        self.begin = np.zeros(n, dtype=np.int64)
+        self.end = np.zeros(n, dtype=np.int64)
+        self.leaf = np.zeros(n, dtype=np.int64)
+        self.below: list[IntArray] = []  # the slots that sums and products read, and where sums' weights are
+        self.sources: list[IntArray] = []
+        self.n_edges = 0
+
+    def layout(self) -> Layout:
+        self._leaves()
+        self._inner_nodes()
+        order = self._walk()
+        place = np.full(len(self.op), -1)
+        place[order] = np.arange(len(order))
+        argument = np.concatenate([*self.below, np.empty(0, dtype=np.int64)])
+        bernoulli, count, tree = self.parts.bernoulli, self.parts.count, self.parts.tree
+        none = np.empty(0, dtype=np.int64)
+        begin, end, inner = self.begin[order], self.end[order], self.op[order] >= Op.SUM
+        fresh = _first_edges_down(inner, begin, end, place[argument])
+        return Layout(
+            op=self.op[order].astype(np.uint8),
+            slot=order,
+            begin=begin,
+            end=end,
+            leaf=self.leaf[order],
+            register=_registers(inner, begin, end, place[argument], fresh),
+            argument=place[argument],
+            fresh=fresh,
+            bernoulli_variable=none if bernoulli is None else bernoulli.entry_variables,
+            bernoulli_leaf=none if bernoulli is None else bernoulli.entry_leaves,
+            count_variable=none if count is None else count.entry_variables,
+            count_size=none if count is None else count.triangles.sizes,
+            tree_variable=none if tree is None else tree.entry_variables,
+            tree_parent=none if tree is None else tree.entry_parents,
+            tree_has_children=np.empty(0, dtype=bool) if tree is None else tree.entry_has_children,
+            weight_source=np.concatenate([*self.sources, none]),
+            tree_source=none if tree is None else tree.entry_sources,
+        )
+
+    def _leaves(self) -> None:
+        parts = self.parts
+        if parts.bernoulli is not None:
+            self._set(parts.bernoulli_start, Op.BERNOULLI, parts.bernoulli.entry_ends)
+        if parts.count is not None:
+            self._set(parts.count_start, Op.COUNT, parts.count.entry_ends)
+        if parts.tree is not None:
+            self._set(parts.tree_start, Op.TREE, parts.tree.entry_ends)
+        if parts.given is not None:
+            self._set(parts.given_start, Op.GIVEN, np.zeros(parts.given.n_slots, dtype=np.int64))
+
+    def _set(self, start: int, op: Op, ends: IntArray) -> None:
+        """Write the instructions of consecutive slots, whose entries follow one another up to `ends`."""
+        own = slice(start, start + len(ends))
+        self.op[own] = op
+        self.begin[own], self.end[own] = np.concatenate([[0], ends[:-1]]), ends
+        self.leaf[own] = np.arange(len(ends)) if op in (Op.COUNT, Op.GIVEN) else 0
+
+    def _inner_nodes(self) -> None:
+        read = 0  # weights of the sums of earlier steps
+        for step in self.program.steps:
+            if isinstance(step, ProductStep):
+                below, lengths = step.children.indices, np.diff(step.children.indptr)
+                sources = np.full(len(below), -1)
+            else:
+                arity, k = step.children.shape
+                below, lengths = step.children.T.ravel(), np.full(k, arity)
+                sources = read + np.arange(arity * k).reshape(arity, k).T.ravel()
+                read += arity * k
+            self._set(step.start, Op.PRODUCT if isinstance(step, ProductStep) else Op.SUM, np.cumsum(lengths))
+            own = slice(step.start, step.stop)
+            self.begin[own] += self.n_edges
+            self.end[own] += self.n_edges
+            self.below.append(np.asarray(below, dtype=np.int64))
+            self.sources.append(np.asarray(sources, dtype=np.int64))
+            self.n_edges += len(below)
+
+    def _walk(self) -> IntArray:
+        """Return the slots, children before parents, each soon before it is needed."""
+        argument = np.concatenate([*self.below, np.empty(0, dtype=np.int64)]).tolist()
+        inner, begin, end = (self.op >= Op.SUM).tolist(), self.begin.tolist(), self.end.tolist()
+        order: list[int] = []
+        done = bytearray(len(inner))
+        stack = [self.program.root]
+        while stack:
+            slot = stack.pop()
+            if slot < 0:
+                order.append(~slot)
+            elif not done[slot]:
+                done[slot] = 1
+                if inner[slot]:
+                    stack.append(~slot)
+                    stack.extend(reversed(argument[begin[slot] : end[slot]]))
+                else:
+                    order.append(slot)
+        return np.array(order, dtype=np.int64)
+
+
+def _first_edges_down(inner: BoolArray, begin: IntArray, end: IntArray, argument: IntArray) -> BoolArray:
+    """Mark for each argument the edge that a walk down comes to first: the first one of its last reader."""
+    fresh = np.zeros(len(argument), dtype=bool)
+    met = bytearray(len(inner))
+    for i in np.flatnonzero(inner)[::-1].tolist():
+        for e in range(begin[i], end[i]):
+            if not met[argument[e]]:
+                met[argument[e]] = 1
+                fresh[e] = True
+    return fresh
+
+
+def _registers(inner: BoolArray, begin: IntArray, end: IntArray, argument: IntArray, fresh: BoolArray) -> IntArray:
+    """Give each instruction a register; it is free again after the last instruction that reads it."""
+    register = np.zeros(len(inner), dtype=np.int64)
+    free: list[int] = []
+    used = 0
+    for i in range(len(inner)):
+        if free:
+            register[i] = free.pop()
+        else:
+            register[i], used = used, used + 1
+        if inner[i]:
+            own = slice(begin[i], end[i])
+            free.extend(register[argument[own][fresh[own]]].tolist())
+    return register

@@ -1,0 +1,173 @@
+"""All back ends answer as the simple passes do, whatever the circuit, the threads and the cutting into batches."""
+
+import numpy as np
+import pytest
+from tests.support.circuits import any_rows, random_circuit, random_rows
+
+from xspn import Bernoulli, Circuit, Gaussian, Product, Sum
+from xspn._core.errors import DataError, EvidenceError, ParameterError, QueryError
+from xspn.engine import RowBlock, Semiring, Simple
+from xspn.engine.compiled import Compiled
+
+N_CIRCUITS = 200
+
+
+def case(seed, binary=None):
+    """A random circuit of up to twelve variables, and rows of positive and of any probability."""
+    rng = np.random.default_rng(seed)
+    binary = seed % 2 == 0 if binary is None else binary
+    sizes, worlds = [], 1
+    for k in [2] * 10 if binary else rng.choice([2, 2, 3, 4], size=int(rng.integers(1, 9))):
+        if worlds * k <= 1024:
+            sizes.append(int(k))
+            worlds *= k
+    circuit = random_circuit(rng, sizes, depth=int(rng.integers(0, 6)), spare_columns=seed % 3, components=1 + seed % 3)
+    return circuit, random_rows(rng, circuit, 40), any_rows(rng, circuit, 40), rng
+
+
+@pytest.mark.parametrize("seed", range(N_CIRCUITS))
+def test_compiled_kernels_answer_as_the_simple_passes_do(seed):
+    circuit, possible, rows, rng = case(seed)
+    simple, fast = Simple(circuit.program), Compiled(circuit.program)
+    np.testing.assert_allclose(fast.log_likelihood(rows), simple.log_likelihood(rows), atol=1e-10)
+    np.testing.assert_allclose(fast.marginals(possible), simple.marginals(possible), atol=1e-10)
+    for semiring in Semiring:
+        root = circuit.program.root
+        found, expected = fast.log_values(rows_of(rows), semiring), simple.log_values(rows_of(rows), semiring)
+        np.testing.assert_allclose(found[root], expected[root], atol=1e-10)
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+    whole = rows[~np.isnan(rows).any(axis=1)]
+    for table in (rows, whole):
+        assert_same_statistics(fast, simple, table, rng.random(len(table)))
+
+
+def rows_of(table):
+    return RowBlock(np.where(np.isnan(table), np.nan, table))
+
+
+def assert_same_statistics(fast, simple, table, weights):
+    found, expected = fast.counts(table, weights), simple.counts(table, weights)
+    np.testing.assert_allclose(found.log_prob, expected.log_prob, atol=1e-10)
+    for own, other in zip(found.sums, expected.sums, strict=True):
+        np.testing.assert_allclose(own, other, atol=1e-10)
+    for (_, block), own, other in zip(simple.program.blocks, found.leaves, expected.leaves, strict=True):
+        np.testing.assert_allclose(block.expected_statistics(own), block.expected_statistics(other), atol=1e-10)
+
+
+def large_case():
+    """A circuit and rows enough for several blocks, chunks and threads; every third row has missing values."""
+    circuit, _, _, rng = case(seed=8, binary=True)
+    rows = any_rows(rng, circuit, 5000)
+    rows[::3] = circuit.sample(len(rows[::3]), random_state=1)
+    return circuit, rows, rng
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_answers_do_not_depend_on_threads_or_batches(dtype, monkeypatch):
+    monkeypatch.setattr("xspn.engine.tape_runner.WORTH_A_THREAD", 0)
+    circuit, rows, rng = large_case()
+    one, three = Compiled(circuit.program, dtype), Compiled(circuit.program, dtype, threads=3)
+    expected = one.log_likelihood(rows)
+    np.testing.assert_array_equal(three.log_likelihood(rows), expected)
+    parts = [one.log_likelihood(part) for part in np.split(rows, [1, 2, 9, 300, 301, 1024, 4000])]
+    np.testing.assert_array_equal(np.concatenate(parts), expected)
+    np.testing.assert_array_equal(one.log_likelihood(np.asfortranarray(rows)), expected)
+    possible = rows[np.isfinite(expected)]
+    marginals = one.marginals(possible)
+    np.testing.assert_array_equal(three.marginals(possible), marginals)
+    parts = [one.marginals(part) for part in np.split(possible, [1, 2, 9, 300, 301, 1024])]
+    np.testing.assert_array_equal(np.concatenate(parts), marginals)
+    weights = rng.random(len(rows))
+    found, again = one.counts(rows, weights), three.counts(rows, weights)
+    for own, other in zip([*found.sums, *found.leaves], [*again.sums, *again.leaves], strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
+def test_integers_and_booleans_are_read_as_floats_are():
+    circuit, rows, _ = large_case()
+    whole = rows[~np.isnan(rows).any(axis=1)]
+    fast = Compiled(circuit.program)
+    for dtype in (bool, np.uint8, np.int64, np.float32):
+        np.testing.assert_array_equal(fast.log_likelihood(whole.astype(dtype)), fast.log_likelihood(whole))
+
+
+def deep_mixture(n):
+    """Rows over n variables whose probability is about 10⁻³ⁿ, or 0."""
+    unlikely = [Product([Bernoulli(i, p=p) for i in range(n)]) for p in (1e-3, 2e-3)]
+    return Circuit(Sum([0.4, 0.6], unlikely))
+
+
+@pytest.mark.parametrize("n", [20, 90, 100, 300])
+def test_rows_that_underflow_are_computed_again(n):
+    circuit = deep_mixture(n)
+    rows = np.ones((40, n))
+    rows[:, : n // 4] = np.nan
+    rows[7] = np.nan
+    simple = Simple(circuit.program)
+    for dtype, tolerance in ((np.float64, 1e-10), (np.float32, 1e-3)):
+        fast = Compiled(circuit.program, dtype)
+        np.testing.assert_allclose(fast.log_likelihood(rows), simple.log_likelihood(rows), rtol=0, atol=tolerance)
+        np.testing.assert_allclose(fast.marginals(rows), simple.marginals(rows), atol=tolerance)
+        assert_same_statistics(fast, simple, rows, np.linspace(0, 1, len(rows)))
+
+
+def test_impossible_evidence_is_refused_by_its_row():
+    circuit = Circuit(Product([Bernoulli(0, p=0.0), Bernoulli(1, p=0.5)]))
+    rows = np.zeros((30, 2))
+    rows[17, 0] = 1
+    fast = Compiled(circuit.program)
+    assert fast.log_likelihood(rows)[17] == -np.inf
+    with pytest.raises(EvidenceError, match="row 17 has probability zero"):
+        fast.marginals(rows)
+
+
+@pytest.mark.parametrize("value", [2.0, -1.0, 0.5])
+def test_values_outside_the_domain_are_refused_by_their_place(value):
+    circuit, rows, _ = large_case()
+    column = next(i for i, domain in enumerate(circuit.domains) if domain is not None)
+    rows[4321, column] = value
+    with pytest.raises(DataError, match=rf"found {value:g} at row 4321, column {column}"):
+        Compiled(circuit.program).log_likelihood(rows)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_single_precision_keeps_its_bound(seed):
+    circuit, rows, _, _ = case(seed)
+    single = circuit.on(dtype="float32")
+    error = np.abs(single.log_likelihood(rows) - Simple(circuit.program).log_likelihood(rows))
+    assert error.max() <= single.error_bound
+    assert single.error_bound < 1e-4
+
+
+def test_real_variables_take_the_simple_passes():
+    circuit = Circuit(Product([Gaussian(0, mean=0.0, std=1.0), Bernoulli(1, p=0.5)]))
+    assert isinstance(circuit.on().backend, Simple)
+    with pytest.raises(QueryError, match="expected discrete variables"):
+        circuit.on("compiled")
+
+
+def test_much_work_is_done_by_kernels_with_the_same_answers(monkeypatch):
+    circuit, rows, _ = large_case()
+    simple = circuit.log_likelihood(rows)
+    assert circuit.backend._for(0) is circuit.backend._simple
+    monkeypatch.setattr("xspn.engine.automatic.WORTH_KERNELS", 1)
+    np.testing.assert_allclose(circuit.log_likelihood(rows), simple, atol=1e-10)
+    assert isinstance(circuit.backend._for(1), Compiled)
+    samples = circuit.sample(50, random_state=3)
+    np.testing.assert_array_equal(samples, circuit.on("simple").sample(50, random_state=3))
+    np.testing.assert_array_equal(samples, circuit.on().sample(50, random_state=3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ({"backend": "fast"}, "expected 'simple', 'compiled' or 'torch', found 'fast'"),
+        ({"dtype": "float16"}, "expected 'float64' or 'float32', found 'float16'"),
+        ({"threads": 0}, "at least 1, or None for all, found 0"),
+        ({"backend": "simple", "device": "cuda"}, "the simple back end runs on the CPU only"),
+        ({"backend": "simple", "dtype": "float32"}, "float64 only"),
+    ],
+)
+def test_unknown_choices_are_refused(arguments, fault):
+    with pytest.raises(ParameterError, match=fault):
+        Circuit(Bernoulli(0, p=0.5)).on(**arguments)
