@@ -67,7 +67,7 @@ def _posterior(circuit: "Circuit", codes: "AnyArray", target: int, size: int) ->
     import numpy as np
 
     from xspn._core.logspace import logsumexp_quiet
-    from xspn.inference.likelihood import refuse_impossible
+    from xspn.engine import refuse_impossible
 
     joint = np.empty((len(codes), size))
     for code in range(size):
