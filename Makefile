@@ -5,7 +5,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 RUN := .venv/.run
 DEV := .venv/.dev
 
-.PHONY: venv demo test check bench clean
+.PHONY: venv demo test check bench docs clean
 .DEFAULT_GOAL := demo
 
 venv: $(DEV)
@@ -32,6 +32,10 @@ check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/test_imports.py
+
+# The site, in build/site: open index.html in a browser.
+docs: $(DEV)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(DEV)
 	$(BIN)/python benchmarks/inference.py

@@ -24,7 +24,7 @@ class ChowLiu(Leaf):
     Args:
         variables: The variables of the leaf.
         parents: The position (not the variable) of each one's parent; −1 for a root.
-        p: P(X_i = 1 | parent = u) at p[i][u]; for a root both entries are its own probability.
+        p: P(X_i = 1 | parent = u) at `p[i][u]`; for a root both entries are its own probability.
 
     Examples:
         >>> tree = ChowLiu([0, 1], parents=[-1, 0], p=[[0.5, 0.5], [0.1, 0.8]])
