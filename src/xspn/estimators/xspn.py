@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from xspn._core.arrays import AnyArray, FloatArray
@@ -16,6 +17,8 @@ from xspn.learning.binary import binary_table
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag
+from xspn.learning.source import TrainingData
+from xspn.learning.tables import TableData
 from xspn.learning.trace import Trace
 from xspn.model import Circuit
 
@@ -75,10 +78,13 @@ class XSPN(LearnerParameters, DensityEstimator):
             self.valid_score_ = self.score(X_valid)
         return self
 
-    def _data(self, cells: AnyArray, weights: FloatArray | None, config: LearnConfig) -> BinaryData:
-        """Return the rows as the learner wants them."""
-        bits = binary_table(cells, self.columns_.names, allow_missing=True)
-        return BinaryData.of(bits, weights, merge_equal_rows=config.clustering not in EQUAL_ROWS_MATTER)
+    def _data(self, cells: AnyArray, weights: FloatArray | None, config: LearnConfig) -> TrainingData:
+        """Return the rows as the learner wants them: bits where all columns are binary."""
+        if self.columns_.are_binary:
+            bits = binary_table(cells, self.columns_.names, allow_missing=True)
+            return BinaryData.of(bits, weights, merge_equal_rows=config.clustering not in EQUAL_ROWS_MATTER)
+        domains = [domain for domain in self.columns_.domains if domain is not None]
+        return TableData.of(np.asarray(cells, dtype=np.float64), domains, weights)
 
     def explain(self, most: int = 10, names: Sequence[str] | None = None) -> str:
         """Say in words what was found: which variables are exchangeable, where, and with what evidence.

@@ -24,9 +24,9 @@ def exchangeable_leaf(data: TableLeafData, variables: IntArray, alpha: float) ->
 
     Names by their value counts, ordered values by their total too; real numbers by one mean, variance and correlation.
     """
-    if len(variables) == 1:
-        return factorized_leaves(data, variables, alpha)
     column = data.own.columns[0]
+    if len(variables) == 1 or column.n_values == 1:  # where one value is all that there is, nothing can be counted
+        return factorized_leaves(data, variables, alpha)
     if column.is_real:
         return exchangeable_normal(data, variables, alpha)
     n, k = len(variables), column.n_values

@@ -1,0 +1,220 @@
+"""Real tables: DataFrames with every type of column go in and come back with the same types and labels."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from xspn import MEVM, XSPN, XSPNClassifier, load, save
+from xspn._core.errors import DataError, XSPNError
+from xspn.circuit import Domain
+
+N = 240
+
+
+def survey(rng, rows=N):
+    """Two kinds of people, told apart by many types of columns, with holes of every spelling."""
+    kind = rng.random(rows) < 0.5
+
+    def holes(values, missing, share=0.06):
+        return [missing if rng.random() < share else value for value in values]
+
+    colours = np.where(kind, rng.choice(["red", "green", "blue"], rows), rng.choice(["blue", "green"], rows))
+    shapes, sizes = ["square", "round", "odd"], ["small", "medium", "large"]
+    frame = {
+        "colour": pd.Series(holes(colours, None), dtype=object),
+        "answer": pd.Series(holes(np.where(kind, "yes", "no"), np.nan), dtype="str"),
+        "word": pd.array(holes(rng.choice(["this", "that", "other"], rows), None), dtype="string"),
+        "flag": rng.random(rows) < np.where(kind, 0.8, 0.2),
+        "flag_or_not": pd.array(holes((~kind).tolist(), None), dtype="boolean"),
+        "flag_or_none": pd.Series(holes(kind.tolist(), None), dtype=object),
+        "shape": pd.Categorical(holes(rng.choice(shapes[:2], rows), None), categories=shapes),
+        "size": pd.Categorical(holes(rng.choice(sizes, rows), None), categories=sizes, ordered=True),
+        "level": pd.Categorical(rng.choice([10, 20, 30], rows), categories=[10, 20, 30], ordered=True),
+        "children": rng.poisson(np.where(kind, 1, 3), rows),
+        "pets": pd.array(holes(rng.poisson(2, rows).tolist(), None), dtype="Int64"),
+        "age": np.where(kind, 30, 60) + rng.integers(-9, 10, rows),
+        "height": rng.normal(np.where(kind, 1.6, 1.8), 0.1),
+        "weight": pd.array(holes(rng.normal(70, 5, rows).tolist(), None), dtype="Float64"),
+        "short": rng.normal(size=rows).astype(np.float32),
+        "bit": rng.integers(0, 2, rows),
+        "maybe": holes(rng.integers(0, 2, rows).astype(float).tolist(), np.nan),
+        "same": ["always"] * rows,
+    }
+    return pd.DataFrame(frame).set_index(pd.Index([f"person {i}" for i in range(rows)]))
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return survey(np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def model(frame):
+    return XSPN(random_state=0).fit(frame)
+
+
+def same_types(frame, other):
+    assert list(other.columns) == list(frame.columns)
+    wrong = [name for name in frame if other[name].dtype != frame[name].dtype]
+    assert not wrong, other[wrong].dtypes
+
+
+def test_the_kinds_are_found(model):
+    found = dict(zip(model.feature_names_in_, [domain.kind for domain in model.columns_.domains], strict=True))
+    assert found["colour"] == found["word"] == found["shape"] == found["same"] == "categorical"
+    assert found["answer"] == found["flag"] == found["flag_or_not"] == found["flag_or_none"] == found["bit"] == "binary"
+    assert found["size"] == found["level"] == found["children"] == found["pets"] == "ordinal"
+    assert found["age"] == found["height"] == found["weight"] == found["short"] == "real"
+
+
+def test_samples_have_the_types_and_labels_of_the_table(model, frame):
+    rows = model.sample(30, random_state=1)
+    same_types(frame, rows)
+    assert not rows.isna().any().any()
+    for name in ("colour", "answer", "word", "shape", "size", "level", "same"):
+        assert set(rows[name]) <= set(model.circuit_.labels[list(frame).index(name)])
+    assert np.isfinite(model.score_samples(rows)).all()
+    pd.testing.assert_frame_equal(rows, model.sample(30, random_state=1))
+
+
+@pytest.mark.parametrize("method", ["marginal", "mpe", "sample"])
+def test_imputation_fills_holes_and_nothing_else(model, frame, method):
+    before = frame.copy(deep=True)
+    filled = model.impute(frame, method=method, random_state=0)
+    same_types(frame, filled)
+    assert list(filled.index) == list(frame.index)
+    assert not filled.isna().any().any()
+    for name in frame:
+        seen = ~frame[name].isna()
+        assert filled[name][seen].tolist() == frame[name][seen].tolist()
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_files_keep_everything(model, frame, tmp_path):
+    save(model.circuit_, tmp_path / "model.json")
+    circuit = load(tmp_path / "model.json")
+    np.testing.assert_array_equal(circuit.log_likelihood(frame), model.score_samples(frame))
+    again = circuit.decode(circuit.sample(30, random_state=1))
+    pd.testing.assert_frame_equal(again, model.sample(30, random_state=1))
+    copy = pickle.loads(pickle.dumps(model))
+    pd.testing.assert_frame_equal(copy.sample(5, random_state=2), model.sample(5, random_state=2))
+
+
+def test_marginals_have_a_column_for_each_value(model, frame):
+    some = frame.iloc[:7]
+    found = model.predict_marginals(some)
+    assert list(found.columns) == model.marginal_names()
+    assert list(found.index) == list(some.index)
+    colours = found[["colour=red", "colour=green", "colour=blue"]]
+    np.testing.assert_allclose(colours.sum(axis=1), 1.0)
+    np.testing.assert_allclose(found["height"], some["height"])
+    alone = model.circuit_.marginals({"answer": "yes"})
+    column = list(frame).index("flag")
+    asked = pd.DataFrame({name: [None] for name in frame}, dtype=object)
+    asked["answer"] = "yes"
+    assert model.predict_marginals(asked)["flag"][0] == pytest.approx(alone[0, column, 1])
+
+
+def test_labels_in_queries(model):
+    circuit = model.circuit_
+    assert circuit.condition({"colour": "red"}).marginals().shape[0] == 1
+    with pytest.raises(DataError, match=r"unknown value 'rod' at variable 'colour'; known: .*; did you mean 'red'"):
+        circuit.marginals({"colour": "rod"})
+    with pytest.raises(DataError, match="did you mean 'colour'"):
+        circuit.marginals({"color": "red"})
+
+
+def test_new_labels_and_text_at_query_time_are_named(model, frame):
+    other = frame.iloc[:5].copy()
+    other["colour"] = ["red", "green", "pink", None, "red"]
+    with pytest.raises(DataError, match=r"unknown value 'pink' at row 2, column 0 \('colour'\)"):
+        model.score_samples(other)
+    other = frame.iloc[:5].astype({"age": object})
+    other.iloc[3, list(frame).index("age")] = "old"
+    with pytest.raises(XSPNError, match=r"expected numbers, found 'old' at row 3, column 11 \('age'\)"):
+        model.score_samples(other)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_few_rows(frame, rows):
+    model = XSPN(random_state=0).fit(frame.iloc[:rows])
+    assert np.isfinite(model.score_samples(frame.iloc[:rows])).all()
+    assert model.sample(3, random_state=0).shape == (3, len(frame.columns))
+
+
+@pytest.mark.parametrize("name", ["colour", "flag", "size", "children", "age", "height", "weight", "same"])
+def test_one_column(frame, name):
+    own = frame[[name]]
+    model = XSPN(random_state=0).fit(own)
+    assert np.isfinite(model.score_samples(own)).all()
+    same_types(own, model.sample(10, random_state=0))
+    assert not model.impute(own).isna().any().any()
+
+
+def test_rows_and_columns_without_any_value(frame):
+    holes = frame[["colour", "children", "height"]].astype(object)
+    holes.iloc[::4] = None
+    holes["nothing"] = np.nan
+    model = XSPN(random_state=0).fit(holes)
+    scores = model.score_samples(holes)
+    np.testing.assert_allclose(scores[::4], 0.0, atol=1e-12)
+    assert np.isfinite(scores).all()
+    assert model.columns_.domains[3] == Domain.binary()
+
+
+def test_arrays_of_numbers_come_back_as_arrays(rng):
+    X = np.column_stack(
+        [rng.integers(0, 2, 200), rng.integers(0, 5, 200), rng.normal(size=200), rng.integers(2001, 2004, 200)]
+    )
+    X[rng.random(X.shape) < 0.05] = np.nan
+    model = XSPN(domains={3: "ordinal"}, random_state=0).fit(X)
+    assert [domain.kind for domain in model.columns_.domains] == ["binary", "ordinal", "real", "ordinal"]
+    rows = model.sample(50, random_state=0)
+    assert rows.dtype == np.float64
+    assert set(rows[:, 3]) <= {2001.0, 2002.0, 2003.0}
+    filled = model.impute(X)
+    np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
+    assert not np.isnan(filled).any()
+    assert model.predict_marginals(X).shape == (200, 1 + 5 + 1 + 3)
+    assert model.marginal_names() == [
+        "X0",
+        *(f"X1={v}" for v in range(5)),
+        "X2",
+        *(f"X3={v}" for v in (2001, 2002, 2003)),
+    ]
+    with pytest.raises(DataError, match="unknown value 2009"):
+        model.score_samples(np.array([[0, 1, 0.5, 2009]]))
+
+
+def test_classification_of_mixed_tables(frame):
+    y = np.where(frame["age"] > 45, "old", "young")
+    X = frame.drop(columns=["age", "children"])
+    model = XSPNClassifier(random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert model.circuit_.names[-1] == "class"
+    assert model.circuit_.labels[-1] == ("old", "young")
+    np.testing.assert_allclose(model.predict_proba(X.iloc[:3]).sum(axis=1), 1.0)
+    assert set(model.circuit_.decode(model.circuit_.sample(20, random_state=0))["class"]) <= {"old", "young"}
+
+
+def test_mixtures_of_exchangeable_variables_are_for_binary_tables(frame):
+    with pytest.raises(
+        DataError, match=r"expected 2 different labels, found '\w+' besides at row \d+, column 1 \('word'\)"
+    ):
+        MEVM().fit(frame.drop(columns="colour"))
+    with pytest.raises(DataError, match="expected 0 or 1, found"):
+        MEVM().fit(frame[["bit", "age"]])
+    words = frame[["answer", "flag", "bit"]].dropna()
+    rows = MEVM(n_components=2, random_state=0).fit(words).sample(4, random_state=0)
+    same_types(words, rows)
+
+
+def test_domains_are_a_parameter_like_others(frame):
+    model = XSPN(domains={"children": "real", "colour": ["blue", "green", "red"]}, random_state=0)
+    fitted = clone(model).fit(frame)
+    assert fitted.columns_.domains[list(frame).index("children")] == Domain.real()
+    assert fitted.circuit_.labels[0] == ("blue", "green", "red")
+    assert fitted.sample(5, random_state=0)["children"].dtype == frame["children"].dtype
