@@ -23,12 +23,15 @@ from xspn import (
 )
 from xspn._core.errors import ParameterError
 from xspn.circuit.nodes import LeafNode
+from xspn.leaves import MultivariateGaussian
 from xspn.plotting import draw_circuit
 from xspn.plotting.facts import Facts
 from xspn.plotting.leaf_glyphs import binned, thinned
 from xspn.plotting.outline import outline
 from xspn.plotting.overview import said_of
+from xspn.plotting.segments import segments_of
 from xspn.plotting.style import image
+from xspn.statistics import ValueCounts
 
 
 def block(variables, seed):
@@ -132,19 +135,23 @@ def test_many_branches_and_factors_are_summed_up():
 def test_every_kind_of_leaf_has_a_line():
     tree = ChowLiu([0, 1], parents=[-1, 0], p=[[0.5, 0.5], [0.1, 0.8]])
     reals = ExchangeableGaussian([5, 6], mean=0.0, std=1.0, correlation=0.5)
-    leaves = [
-        tree,
-        block([2, 3], 0),
-        Bernoulli(4, p=0.2),
-        reals,
-        Gaussian(7, 0.0, 1.0),
-        Categorical(8, [0.2, 0.3, 0.5]),
-    ]
-    circuit = Circuit(Sum([0.5, 0.5], [Product(leaves), Product(leaves)]))
-    written = " ".join(texts(draw_circuit(circuit, max_nodes=30)))
-    assert "6 nodes" in written or "leaves" in written
-    both = Circuit(Product([tree, block([2, 3], 0), Bernoulli(4, p=0.2)]))
-    assert "2 exchangeable, tree of 2, 1 independent" in texts(draw_circuit(both, max_nodes=5))
+    normal = MultivariateGaussian([9, 10], mean=[0, 0], covariance=[[1, 0.5], [0.5, 1]])
+    steps = Exchangeable.uniform([11, 12, 13], ValueCounts(3))
+    alone = [Bernoulli(4, p=0.2), Gaussian(7, 0.0, 1.0), Categorical(8, [0.2, 0.3, 0.5])]
+    circuit = Circuit(Product([tree, block([2, 3], 0), reals, normal, steps, *alone]))
+    said = "7 exchangeable in 3 blocks, tree of 2, 2 jointly normal, 3 independent"
+    assert said in texts(draw_circuit(circuit, max_nodes=5))
+    shapes = {segment.shape for segment in segments_of(circuit.root.children)}
+    assert shapes == {"bars", "chances", "shares", "bell", "tree"}
+
+
+def test_certain_values_are_contexts_whatever_their_leaf():
+    parts = [Product([Categorical(0, np.eye(3)[v]), Bernoulli(1, p=p)]) for v, p in enumerate((0.3, 0.5, 0.999))]
+    circuit = Circuit(Sum([0.2, 0.3, 0.5], parts), names=["colour", "wet"], labels={0: ["red", "green", "blue"]})
+    for figure in (draw_circuit(circuit), draw_circuit(circuit, max_nodes=9)):
+        assert {"colour = red", "colour = green"} <= set(texts(figure))
+    both_certain = outline(circuit, 9).children[0]  # all factors are certain: then nothing would be left to draw
+    assert (both_certain.kind, both_certain.contexts) == ("leaves", [])
 
 
 def test_a_circuit_of_thousands_of_nodes_is_a_picture():

@@ -8,17 +8,17 @@ import numpy as np
 from xspn._core.arrays import FloatArray, IntArray
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import LeafNode, Node, Sum
-from xspn.leaves import ChowLiu, Exchangeable, ExchangeableGaussian
+from xspn.leaves import Exchangeable, ExchangeableGaussian
 
-Family = Literal["exchangeable", "tree", "independent"]
-FAMILIES: tuple[Family, ...] = ("exchangeable", "tree", "independent")
+Family = Literal["exchangeable", "pairs", "independent"]
+FAMILIES: tuple[Family, ...] = ("exchangeable", "pairs", "independent")
 
 
 def family_of(leaf: LeafNode) -> Family:
     """Return in which way the variables of a leaf hang together; one variable alone is independent of the others."""
-    if len(leaf.variables) > 1 and isinstance(leaf, Exchangeable | ExchangeableGaussian):
-        return "exchangeable"
-    return "tree" if len(leaf.variables) > 1 and isinstance(leaf, ChowLiu) else "independent"
+    if len(leaf.variables) == 1:
+        return "independent"
+    return "exchangeable" if isinstance(leaf, Exchangeable | ExchangeableGaussian) else "pairs"
 
 
 class Facts:

@@ -7,6 +7,7 @@ import numpy as np
 
 from xspn.plotting.facts import FAMILIES
 from xspn.plotting.outline import Part
+from xspn.plotting.segments import Segment
 from xspn.plotting.style import BLUE, GREEN, GREY, INK, PANEL, PAPER, PURPLE
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 GLYPH = (1.25, 0.31)  # width and height in inches
 LEAST_WIDTH, WIDEST_BAR = 0.07, 0.14
 MOST_SEGMENTS = 8  # leaves drawn side by side: the largest
-COLOURS: dict[str, str] = {"exchangeable": BLUE, "tree": PURPLE, "independent": GREEN}
+COLOURS: dict[str, str] = {"exchangeable": BLUE, "pairs": PURPLE, "independent": GREEN}
 FOLDED = "#6B7680"
 MOST_BARS = 60  # more would be thinner than a line
 
@@ -27,28 +28,37 @@ def draw_glyph(axes: "Axes", part: Part, left: float, middle: float) -> None:
             _segments(axes, part, left, middle)
         case "folded":
             _stack(axes, part, left, middle)
-        case "again":
-            draw_label(axes, part.label or 0, left + GLYPH[0] / 2, middle)
         case _:
-            _background(axes, left, middle, GLYPH[0])
+            draw_label(axes, part.label or 0, left + GLYPH[0] / 2, middle)
 
 
 def _segments(axes: "Axes", part: Part, left: float, middle: float) -> None:
     """Draw leaves side by side, each as wide as it has variables, but wide enough to be seen."""
     between = 0.03
-    largest = sorted(range(len(part.segments)), key=lambda place: -part.segments[place][1])[:MOST_SEGMENTS]
+    largest = sorted(range(len(part.segments)), key=lambda place: -part.segments[place].size)[:MOST_SEGMENTS]
     shown = [part.segments[place] for place in sorted(largest)]
-    sizes = np.array([segment[1] for segment in shown], dtype=float)
+    sizes = np.array([segment.size for segment in shown], dtype=float)
     widths = LEAST_WIDTH + (GLYPH[0] - LEAST_WIDTH * len(sizes) - between * (len(sizes) - 1)) * sizes / sizes.sum()
-    for (family, _, values), width in zip(shown, widths, strict=True):
+    for segment, width in zip(shown, widths, strict=True):
         _background(axes, left, middle, width)
-        if family == "tree":
-            _tree(axes, left, middle, width)
-        else:
-            is_count = family == "exchangeable"
-            bars = binned(values) if is_count else thinned(values)
-            _bars(axes, bars, (left, middle, width), COLOURS[family], max(bars) if is_count else 1.0)
+        _segment(axes, segment, (left, middle, float(width)))
         left += width + between
+
+
+def _segment(axes: "Axes", segment: Segment, place: tuple[float, float, float]) -> None:
+    colour = COLOURS[segment.family]
+    match segment.shape:
+        case "bars":
+            bars = binned(segment.values[0])
+            _bars(axes, bars, place, colour, max(bars))
+        case "chances":
+            _bars(axes, thinned(segment.values[0]), place, colour, 1.0)
+        case "shares":
+            _shares(axes, segment.values, place, colour)
+        case "bell":
+            _bell(axes, place, colour)
+        case "tree":
+            _tree(axes, place, colour)
 
 
 def binned(values: Sequence[float]) -> list[float]:
@@ -84,10 +94,35 @@ def _bars(axes: "Axes", values: Sequence[float], place: tuple[float, float, floa
         axes.add_patch(Rectangle(corner, step - 2 * gap, tall, color=colour, linewidth=0, zorder=3))
 
 
-def _tree(axes: "Axes", left: float, middle: float, width: float) -> None:
-    colour, height = COLOURS["tree"], GLYPH[1]
-    dots = [(0.5, 0.18), (0.3, 0.5), (0.7, 0.5), (0.18, 0.82), (0.4, 0.82), (0.6, 0.82), (0.82, 0.82)]
+def _shares(axes: "Axes", shares: Sequence[Sequence[float]], place: tuple[float, float, float], colour: str) -> None:
+    """Draw a column for each variable, divided like its values; the first value is the darkest, at the bottom."""
+    from matplotlib.patches import Rectangle
+
+    left, middle, width = place
+    step = min(width / len(shares), 2 * WIDEST_BAR)
+    for number, chances in enumerate(shares):
+        bottom = middle + GLYPH[1] / 2
+        for value, chance in enumerate(chances):
+            tall = GLYPH[1] * chance
+            corner = (left + step * (number + 0.08), bottom - tall)
+            alpha = 1.0 - 0.8 * value / max(len(chances) - 1, 1)
+            axes.add_patch(Rectangle(corner, 0.84 * step, tall, color=colour, alpha=alpha, linewidth=0, zorder=3))
+            bottom -= tall
+
+
+def _bell(axes: "Axes", place: tuple[float, float, float], colour: str) -> None:
+    left, middle, width = place
     span = min(width, 0.8)
+    x = np.linspace(-2.6, 2.6, 40)
+    base = middle + GLYPH[1] / 2
+    across = left + width / 2 + x / 5.2 * span
+    axes.fill_between(across, base, base - GLYPH[1] * 0.88 * np.exp(-(x**2) / 2), color=colour, linewidth=0, zorder=3)
+
+
+def _tree(axes: "Axes", place: tuple[float, float, float], colour: str) -> None:
+    left, middle, width = place
+    height, span = GLYPH[1], min(width, 0.8)
+    dots = [(0.5, 0.18), (0.3, 0.5), (0.7, 0.5), (0.18, 0.82), (0.4, 0.82), (0.6, 0.82), (0.82, 0.82)]
     places = [(left + width / 2 + span * (x - 0.5), middle + height * (y - 0.5)) for x, y in dots]
     for child in range(1, len(places)):
         (x0, y0), (x1, y1) = places[(child - 1) // 2], places[child]

@@ -5,7 +5,6 @@ variables) is opened, as long as the drawing has room. What stays folded is summ
 """
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal
@@ -16,13 +15,11 @@ from xspn._core.arrays import FloatArray
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import LeafNode, Node, Product, Sum
 from xspn.inference.moments import count_distribution
-from xspn.leaves import Bernoulli, Exchangeable
 from xspn.model import Circuit
-from xspn.plotting.facts import FAMILIES, Facts, Family, family_of
-from xspn.plotting.sketch import CERTAIN
+from xspn.plotting.facts import FAMILIES, Facts
+from xspn.plotting.segments import Segment, certain_factors, segments_of
 
-Kind = Literal["sum", "product", "leaves", "other", "folded", "again"]
-Segment = tuple[Family, int, tuple[float, ...]]  # the family, how many variables, the heights of its bars
+Kind = Literal["sum", "product", "leaves", "folded", "again"]
 
 MOST_BRANCHES = 6  # of a sum or product are drawn one by one; all others are summed up
 SMALL = 0.06  # factors of so small a share of a product's variables are summed up too
@@ -42,7 +39,7 @@ class Part:
         weight: The weight of the branch of a sum that leads here; None below a product.
         contexts: The bits that are certain on that branch: (variable, value).
         children: The parts to its right.
-        segments: The leaves that are drawn side by side: P(number of ones = t), or P(x = 1) of independent bits.
+        segments: The leaves that are drawn side by side.
         makeup: The number of variables in leaves of each family, on average.
         counts: P(number of ones among the variables = k) for a folded part of bits.
         n_nodes: The number of nodes that it stands for, with all below them.
@@ -140,7 +137,7 @@ class _Outliner:
         """Return a node's part: a leaf's own, or all below it folded."""
         origin = self.graph.id_of(node)
         if isinstance(node, LeafNode):
-            return _leaf(node, reach)
+            return _leaves([node], reach)
         if isinstance(node, Sum):
             return self._folded(list(node.children), reach, node.weights, origin)
         return self._product(list(node.children), reach, origin)
@@ -149,9 +146,8 @@ class _Outliner:
         """Return the part of independent factors; leaves side by side need not be folded."""
         if len(factors) == 1:
             return self.closed(factors[0], reach)
-        segments = _segments(factors)
-        if segments is not None:
-            return _leaves(factors, segments, reach)
+        if all(isinstance(factor, LeafNode) for factor in factors):
+            return _leaves(factors, reach)
         return self._folded(factors, reach, None, origin)
 
     def _folded(self, nodes: list[Node], reach: float, weights: FloatArray | None, origin: int | None) -> Part:
@@ -175,11 +171,12 @@ class _Outliner:
         for place in shown:
             reach = part.reach * float(weights[place])
             child = part.nodes[place]
-            certain = _certain(child)
+            certain = certain_factors(child, MOST_CONTEXTS)
             rest = [factor for factor in child.children if factor not in certain]
-            parts.append(self._product(rest, reach, self.graph.id_of(child)) if certain else self.closed(child, reach))
+            said = certain if rest else {}
+            parts.append(self._product(rest, reach, self.graph.id_of(child)) if said else self.closed(child, reach))
             parts[-1].weight = float(weights[place])
-            parts[-1].contexts = [(bit.variables[0], round(bit.p)) for bit in certain]
+            parts[-1].contexts = [(leaf.variables[0], value) for leaf, value in said.items()]
         if rest_of := order[len(shown) :]:
             total = float(weights[rest_of].sum())
             nodes = [part.nodes[i] for i in rest_of]
@@ -192,9 +189,7 @@ class _Outliner:
         leaves: list[Node] = [node for node in part.nodes if isinstance(node, LeafNode)]
         parts = [self.closed(node, part.reach) for node in part.nodes if not isinstance(node, LeafNode)]
         if leaves:
-            segments = _segments(leaves)
-            together = self._folded(leaves, part.reach, None, None)
-            parts.append(together if segments is None else _leaves(leaves, segments, part.reach))
+            parts.append(_leaves(leaves, part.reach))
         parts.sort(key=lambda own: -len(own.variables))
         large = sum(len(own.variables) >= SMALL * len(part.variables) for own in parts)
         if len(parts) <= max(large + 1, 2) and len(parts) <= MOST_BRANCHES:
@@ -207,31 +202,10 @@ class _Outliner:
         return [*few, last]
 
 
-def _leaf(leaf: LeafNode, reach: float) -> Part:
-    segments = _segments([leaf])
-    if segments is not None:
-        return _leaves([leaf], segments, reach)
-    return Part("other", [leaf], list(leaf.variables), reach)
-
-
-def _leaves(leaves: list[Node], segments: list[Segment], reach: float) -> Part:
-    return Part("leaves", leaves, sorted(v for leaf in leaves for v in leaf.scope), reach, segments=segments)
-
-
-def _segments(factors: Sequence[Node]) -> list[Segment] | None:
-    """Return the bars of leaves, the largest first, all bits as one; None if they cannot be drawn side by side."""
-    bits = tuple(sorted((float(factor.p) for factor in factors if isinstance(factor, Bernoulli)), reverse=True))
-    segments: list[Segment] = [("independent", len(bits), bits)] if bits else []
-    for factor in factors:
-        if isinstance(factor, Exchangeable) and factor.statistic.cardinality == 2:
-            counts = tuple(float(chance) for chance in factor.count_distribution())
-            segments.append(("exchangeable", len(factor.variables), counts))
-        elif isinstance(factor, LeafNode) and family_of(factor) == "tree":
-            segments.append(("tree", len(factor.variables), ()))
-        elif not isinstance(factor, Bernoulli):
-            return None
-    segments.sort(key=lambda segment: (FAMILIES.index(segment[0]), -segment[1]))
-    return segments
+def _leaves(leaves: list[Node], reach: float) -> Part:
+    """Return the part of leaves side by side."""
+    variables = sorted(v for leaf in leaves for v in leaf.scope)
+    return Part("leaves", leaves, variables, reach, segments=segments_of(leaves))
 
 
 def _counts(circuit: Circuit, part: Part) -> FloatArray | None:
@@ -240,10 +214,3 @@ def _counts(circuit: Circuit, part: Part) -> FloatArray | None:
         return None
     root = Product(part.nodes) if part.weights is None else Sum(part.weights, part.nodes)
     return count_distribution(Graph(root))
-
-
-def _certain(node: Node) -> list[Bernoulli]:
-    """Return the few bits that tell which branch of a sum this is."""
-    factors = node.children if isinstance(node, Product) else ()
-    bits = [factor for factor in factors if isinstance(factor, Bernoulli) and min(factor.p, 1 - factor.p) < CERTAIN]
-    return bits if 0 < len(bits) <= MOST_CONTEXTS and len(bits) < len(factors) else []

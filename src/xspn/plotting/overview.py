@@ -10,6 +10,7 @@ from xspn.plotting.leaf_glyphs import COLOURS, FOLDED, GLYPH, draw_glyph, draw_l
 from xspn.plotting.models import names_of, said_of_value
 from xspn.plotting.names import names_within
 from xspn.plotting.outline import Part
+from xspn.plotting.segments import Segment
 from xspn.plotting.style import FAINT, GREY, INK, ORANGE, PAPER
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ SUM_EDGE, PRODUCT_EDGE = "#A7ADB3", "#DEE1E4"
 LEGEND: dict[str, str] = {
     "exchangeable": "exchangeable: P(number of ones)",
     "independent": "independent: P(each is one)",
-    "tree": "tree of pairs",
+    "pairs": "dependent pairs",
     "folded": "folded: P(number of ones), and what is in it",
 }
 
@@ -155,10 +156,12 @@ class Overview:
         """Say what the colours mean."""
         from matplotlib.patches import Rectangle
 
-        widths = [0.15 + 0.056 * len(said) + 0.14 for said in LEGEND.values()]
+        bits_only = all(domain is None or domain.cardinality == 2 for domain in self.circuit.domains)
+        legend = {kind: said if bits_only else said.split(":")[0] for kind, said in LEGEND.items()}
+        widths = [0.15 + 0.056 * len(said) + 0.14 for said in legend.values()]
         x, y = max(MARGIN, self.width - MARGIN - sum(widths)), self.height - 0.17
         write: dict[str, Any] = {"fontsize": 7, "va": "center"}
-        for (kind, said), width in zip(LEGEND.items(), widths, strict=True):
+        for (kind, said), width in zip(legend.items(), widths, strict=True):
             axes.add_patch(Rectangle((x, y - 0.05), 0.1, 0.1, color=COLOURS.get(kind, FOLDED), linewidth=0))
             axes.text(x + 0.15, y, said, **write)
             x += width
@@ -178,26 +181,28 @@ def said_of(part: Part) -> str:
     variables = f"{n} variable{'s' if n > 1 else ''}"
     match part.kind:
         case "leaves":
-            return ", ".join(_said_of_family(part, family) for family in FAMILIES if _sizes(part, family))
+            return ", ".join(_said_of_family(part, family) for family in FAMILIES if _own(part, family))
         case "folded":
             if part.n_nodes == len(part.nodes):
                 return f"{part.n_nodes} leaves, {variables}"
             kind = "factors" if part.weights is None else "branches"
             return f"{f'{len(part.nodes)} more {kind}, ' if part.is_rest else ''}{part.n_nodes:,} nodes, {variables}"
-        case "again":
-            return f"the same as ({part.label}): {part.n_nodes:,} nodes, {variables}"
         case _:
-            return f"{type(part.nodes[0]).__name__}, {variables}"
+            return f"the same as ({part.label}): {part.n_nodes:,} nodes, {variables}"
 
 
-def _sizes(part: Part, family: Family) -> list[int]:
-    return [size for own, size, _ in part.segments if own == family]
+def _own(part: Part, family: Family) -> list[Segment]:
+    return [segment for segment in part.segments if segment.family == family]
 
 
 def _said_of_family(part: Part, family: Family) -> str:
-    sizes = _sizes(part, family)
-    if family == "tree":
-        return f"tree of {sizes[0]}" if len(sizes) == 1 else f"{len(sizes)} trees of {sum(sizes)}"
+    own = _own(part, family)
+    sizes = [segment.size for segment in own]
+    if family == "pairs":
+        trees = [segment.size for segment in own if segment.shape == "tree"]
+        joint = sum(sizes) - sum(trees)
+        said = [f"tree of {trees[0]}" if len(trees) == 1 else f"{len(trees)} trees of {sum(trees)}"] if trees else []
+        return ", ".join([*said, *([f"{joint} jointly normal"] if joint else [])])
     if family == "exchangeable" and len(sizes) > 1:
         return f"{sum(sizes)} exchangeable in {len(sizes)} blocks"
     return f"{sum(sizes)} {family}"

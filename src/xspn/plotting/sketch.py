@@ -11,12 +11,12 @@ from xspn.leaves import Bernoulli, Exchangeable
 from xspn.leaves.base import Leaf
 from xspn.model import Circuit
 from xspn.plotting.models import names_of, said_of_value
+from xspn.plotting.segments import certain_factors, certain_value
 from xspn.plotting.tree_layout import Box
 from xspn.statistics import Count
 
 Kind = Literal["sum", "product", "counts", "bits", "bit", "leaf"]
 
-CERTAIN = 0.01  # a bit this near to 0 or 1 below a sum names the branch that it is on
 MOST_NODES = 400
 MOST_NAMED = 4  # a panel names each of so many bits, and only sums up more
 
@@ -101,21 +101,15 @@ class _Sketcher:
     def _sum(self, node: Sum) -> Sketch:
         parts, edges = [], []
         for weight, child in zip(node.weights, node.children, strict=True):
-            certain = self._certain(child) if self.contexts else []
+            certain = certain_factors(child, MOST_NAMED) if self.contexts else {}
             rest = [factor for factor in child.children if factor not in certain] if certain else []
             parts.append(self._product(rest) if rest else self.draw(child))
-            said = [said_of_value(self.circuit, bit.variables[0], round(bit.p)) for bit in certain] if rest else []
+            said = [said_of_value(self.circuit, v.variables[0], code) for v, code in certain.items()] if rest else []
             edges.append([*said, f"{weight:.2f}"])
             # A label stands on the way to its child, where edges are not yet as far apart as the children are.
             parts[-1].head = LINE * len(edges[-1])
             parts[-1].room = (max(map(text_width, said), default=0.2) + 0.08) / LABEL_AT
         return Sketch(CIRCLE, CIRCLE, list(parts), kind="sum", lines=["+"], edges=edges)
-
-    def _certain(self, node: Node) -> list[Bernoulli]:
-        """Return the factors that tell which branch of a sum this is."""
-        factors = node.children if isinstance(node, Product) else ()
-        bits = [factor for factor in factors if isinstance(factor, Bernoulli) and min(factor.p, 1 - factor.p) < CERTAIN]
-        return bits if len(bits) <= MOST_NAMED else []
 
     def _product(self, factors: list[Node]) -> Sketch:
         if len(factors) == 1:
@@ -155,7 +149,6 @@ class _Sketcher:
 
     def _bit(self, bit: Bernoulli) -> Sketch:
         name, chance = self.names[bit.variables[0]], float(bit.p)
-        certain = min(chance, 1 - chance) < CERTAIN
         said = said_of_value(self.circuit, bit.variables[0], round(chance))
-        lines = [said] if certain else [name, f"{chance:.2f}"]
+        lines = [said] if certain_value(bit) is not None else [name, f"{chance:.2f}"]
         return Sketch(max(map(text_width, lines)) + 0.1, 0.14 * len(lines) + 0.1, kind="bit", lines=lines)
