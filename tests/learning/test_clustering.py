@@ -125,3 +125,18 @@ def test_auto_takes_the_better_of_both(rng):
             assert best.score == max(split.score for split in found)
         else:
             assert best is None
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_the_rule_says_of_each_row_what_the_clustering_said(rng, name, missing):
+    if name == "kmeans" and missing:
+        pytest.skip("k-means takes no missing cells")
+    table = two_clusters(rng, rows=120)[0].astype(float)
+    table[rng.random(table.shape) < missing] = np.nan
+    own = summary(table, rng.integers(1, 3, size=120))
+    split = clusterings[name](own, 2)
+    shares = split.rule.shares(own.rows()[0])
+    np.testing.assert_array_equal(shares > 0.5, split.labels == 1)
+    if split.shares is not None:
+        np.testing.assert_allclose(shares, split.shares, rtol=1e-4, atol=1e-6)  # EM works in single precision

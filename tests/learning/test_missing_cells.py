@@ -9,10 +9,10 @@ from scipy.stats import chi2_contingency
 from xspn import XSPN, XSPNClassifier, exchangeability_test, exchangeable_groups
 from xspn.learning.data import MISSING, BinaryData
 from xspn.learning.exchangeability.global_test import global_test
-from xspn.learning.exchangeability.partial_rows import partial_statistics
 from xspn.learning.fallback import LeafData, LeafOptions, exchangeable_leaf, factorized_leaf
 from xspn.learning.independence.g_test import g_statistics
 from xspn.learning.partial_counts import chances_given_total, likely_totals
+from xspn.learning.partial_moments import PartialMoments
 from xspn.learning.summary import Summary
 
 SEEDS = range(6)
@@ -62,7 +62,7 @@ def test_without_holes_the_statistics_are_the_closed_form(seed):
     rng = np.random.default_rng(seed)
     X = exchangeable_rows(7, 150, rng)
     whole = global_test(summary_of(X))
-    q, s = partial_statistics(X, np.ones(len(X)))
+    q, s = PartialMoments.of(X, np.ones(len(X))).statistics()
     assert q == pytest.approx(whole.parts["Q"], rel=1e-6)
     assert s == pytest.approx(whole.parts["S"], rel=1e-6)
 
@@ -176,3 +176,19 @@ def test_clusterings_that_need_whole_rows_say_so(clustering):
     X = holes(np.abs(X - (rng.random(X.shape) < 0.1)), 0.1, rng)
     with pytest.raises(ValueError, match="cannot take missing values"):
         XSPN(clustering=clustering, exchangeability=None, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("n", [3, 6])
+def test_moments_of_two_tables_add_up(n, rng):
+    X = holes(exchangeable_rows(n, 80, rng), 0.3, rng).astype(np.float32)
+    weights = rng.integers(1, 4, size=80).astype(float)
+    whole = PartialMoments.of(X, weights)
+    both = PartialMoments.of(X[:30], weights[:30]) + PartialMoments.of(X[30:], weights[30:])
+    np.testing.assert_allclose(both.statistics(), whole.statistics())
+
+
+def test_variables_that_nobody_saw_change_no_moment(rng):
+    X = holes(exchangeable_rows(5, 60, rng), 0.2, rng).astype(np.float32)
+    padded = np.insert(X, 2, np.nan, axis=1)
+    kept = PartialMoments.of(padded, np.ones(60)).without_unseen(np.array([0, 1, 3, 4, 5]))
+    np.testing.assert_allclose(kept.statistics(), PartialMoments.of(X, np.ones(60)).statistics())

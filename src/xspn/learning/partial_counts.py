@@ -40,15 +40,19 @@ def chances_given_total(keys: IntArray, n: int) -> FloatArray:
 
 
 def likely_totals(cells: NDArray[np.float32], weights: FloatArray) -> FloatArray:
-    """Return how many rows have t ones, for t = 0..n: the maximum-likelihood estimate, by EM.
+    """Return how many rows have t ones, for t = 0..n: the maximum-likelihood estimate, by EM."""
+    keys, which = seen_and_ones(cells)
+    of_key = np.asarray(np.bincount(which, weights=weights, minlength=len(keys)), dtype=np.float64)
+    return likely_totals_of_keys(keys, of_key, cells.shape[1])
+
+
+def likely_totals_of_keys(keys: IntArray, of_key: FloatArray, n: int) -> FloatArray:
+    """Return how many rows have t ones, given how many have each pair (cells seen, ones among them).
 
     Rows of which nothing was seen say nothing, and are shared out like the others.
     """
-    n = cells.shape[1]
-    keys, which = seen_and_ones(cells)
-    of_key = np.bincount(which, weights=weights, minlength=len(keys))
     chances = chances_given_total(keys, n)
-    total = float(weights.sum())
+    total = float(of_key.sum())
     counts = np.full(n + 1, total / (n + 1))
     for _ in range(EM_STEPS):
         joint = chances * counts

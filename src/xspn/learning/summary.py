@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from xspn._core.arrays import FloatArray, IntArray
 from xspn.learning.partial_counts import likely_totals
+from xspn.learning.partial_moments import PartialMoments
 
 LARGEST_COUNT_IN_FLOAT32 = 1 << 24
 
@@ -108,6 +109,18 @@ class Summary:
             return likely_totals(cells, weights)
         counts = np.bincount(cells.sum(axis=1).astype(np.int64), weights=weights, minlength=self.n + 1)
         return np.asarray(counts, dtype=np.float64)
+
+    @cached_property
+    def assignments(self) -> FloatArray:
+        """How many rows there are of each of the 2ⁿ assignments, the first variable being the lowest bit."""
+        cells, weights = self.rows()
+        codes = (cells.astype(np.int64) * (1 << np.arange(self.n))).sum(axis=1)
+        return np.asarray(np.bincount(codes, weights=weights, minlength=1 << self.n), dtype=np.float64)
+
+    @cached_property
+    def partial_moments(self) -> PartialMoments:
+        """What the test of exchangeability needs of rows with missing cells."""
+        return PartialMoments.of(*self.rows())
 
     def constant(self) -> NDArray[np.bool_]:
         """Mark the variables that have one value only."""

@@ -1,9 +1,13 @@
 """A task: the slice of the data that one node of the circuit is to be learned from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from xspn._core.arrays import FloatArray, IntArray
 from xspn._core.random import child_seed
+from xspn.learning.clustering.base import Split
 from xspn.learning.policy import Dependence
 
 SMALLEST_SHARE = 0.01
@@ -15,6 +19,21 @@ class Rows:
 
     index: IntArray
     weights: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def total(self) -> float:
+        """The weight of all rows."""
+        return float(self.weights.sum())
+
+    def clusters(self, split: Split) -> "Sequence[Rows]":
+        """Return the rows of each cluster: by label, or in shares where cells are missing."""
+        if split.shares is not None:
+            return [self.part(1 - split.shares), self.part(split.shares)]
+        members = [split.labels == label for label in np.unique(split.labels)]
+        return [Rows(self.index[own], self.weights[own]) for own in members]
 
     def part(self, shares: FloatArray) -> "Rows":
         """Return the rows that belong to a cluster, each in its share; shares that do not matter are left out."""

@@ -13,6 +13,7 @@ from scipy.special import xlogy
 
 from xspn._core.arrays import FloatArray, IntArray
 from xspn._core.registry import Registry
+from xspn.learning.clustering.rule import Rule
 from xspn.learning.summary import Summary
 
 clusterings: "Registry[Callable[[Summary, int], Split | None]]" = Registry("clustering")
@@ -50,6 +51,7 @@ class Split:
         variable: The position of the variable whose value tells the cluster, if the split is on one variable.
         conditions: What holds of this variable in each cluster.
         score: The gain in penalised log-likelihood over not splitting, variables taken as independent in each cluster.
+        rule: The cluster of rows that were not shown; None if only all rows together tell.
     """
 
     labels: IntArray
@@ -57,6 +59,7 @@ class Split:
     variable: int | None = None
     conditions: tuple[Condition, ...] = ZERO_OR_ONE
     score: float = np.nan
+    rule: Rule | None = None
 
 
 def factorised_log_likelihood(ones: FloatArray, total: FloatArray | float) -> FloatArray:

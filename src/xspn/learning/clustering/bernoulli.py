@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from xspn._core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
+from xspn.learning.clustering.rule import Rule
 from xspn.learning.summary import Summary
 
 N_STARTS = 3
@@ -23,16 +24,17 @@ def bernoulli_split(summary: Summary, seed: int) -> Split | None:
     cells, weights = summary.rows()
     bits = _Bits.of(cells)
     rng = np.random.default_rng(seed)
-    best, best_ll = None, -np.inf
+    best, best_rule, best_ll = None, None, -np.inf
     for start in range(N_STARTS):
         second = _main_direction(summary, cells) if start == 0 else _two_rows(cells, weights, rng)
-        ll, posterior = _em(bits, weights, second)
+        ll, posterior, rule = _em(bits, weights, second)
         if ll > best_ll:
-            best, best_ll = posterior, ll
+            best, best_rule, best_ll = posterior, rule, ll
     labels = (best > 0.5).astype(np.int64) if best is not None else np.zeros(len(cells), np.int64)
     if not 0 < labels.sum() < len(labels):
         return None
-    return Split(labels, None if summary.complete else best, score=gain_of_labels(summary, labels))
+    shares = None if summary.complete else best
+    return Split(labels, shares, score=gain_of_labels(summary, labels), rule=best_rule)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +96,8 @@ def _distances(cells: NDArray[np.float32], row: NDArray[np.float32]) -> FloatArr
     return np.asarray(np.nansum(np.abs(cells - row), axis=1), dtype=np.float64)
 
 
-def _em(bits: _Bits, weights: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray]:
-    """Run EM from a first assignment; return the log-likelihood and P(second cluster | row)."""
+def _em(bits: _Bits, weights: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray, Rule]:
+    """Run EM from a first assignment; return the log-likelihood, P(second cluster | row), and the rule behind it."""
     total = float(weights.sum())
     ones, seen = bits.counts(weights)
     previous = -np.inf
@@ -108,14 +110,15 @@ def _em(bits: _Bits, weights: FloatArray, posterior: FloatArray) -> tuple[float,
         sizes = np.array([total - n_second, n_second])
         p = (counts + PSEUDO_COUNT) / (rows + 2 * PSEUDO_COUNT)
         p = np.clip(p, 1e-6, 1 - 1e-6)  # float32 sums may stray below 0 by rounding
-        logs = bits.log_likelihoods(p) + np.log((sizes + PSEUDO_COUNT) / (total + 2 * PSEUDO_COUNT))
+        log_sizes = np.log((sizes + PSEUDO_COUNT) / (total + 2 * PSEUDO_COUNT))
+        logs = bits.log_likelihoods(p) + log_sizes
         row_ll = np.logaddexp(logs[:, 0], logs[:, 1])
         posterior = np.exp(logs[:, 1] - row_ll)
         current = float(weights @ row_ll)
         if current - previous < TOLERANCE * total:
             break
         previous = current
-    return current, posterior
+    return current, posterior, Rule.of_bernoullis(p, log_sizes)
 
 
 clusterings.add("bernoulli", bernoulli_split)

@@ -8,6 +8,7 @@ import numpy as np
 
 from xspn._core.errors import ParameterError
 from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
+from xspn.learning.clustering.rule import Rule
 from xspn.learning.summary import Summary
 
 
@@ -47,9 +48,8 @@ def kmeans_split(summary: Summary, seed: int) -> Split | None:
     cells, weights = summary.rows()
     if len(cells) < 2:
         return None
-    model = KMeans(2, n_init=3, random_state=seed % 2**32)
-    labels = model.fit(cells, sample_weight=weights).labels_
-    return _split(summary, labels)
+    model = KMeans(2, n_init=3, random_state=seed % 2**32).fit(cells, sample_weight=weights)
+    return _split(summary, model.labels_, Rule.of_centres(model.cluster_centers_.astype(np.float64)))
 
 
 def _refuse_missing(summary: Summary, name: str) -> None:
@@ -57,9 +57,9 @@ def _refuse_missing(summary: Summary, name: str) -> None:
         raise ParameterError(f"clustering={name!r} cannot take missing values; use 'bernoulli', 'variable' or 'auto'")
 
 
-def _split(summary: Summary, labels: np.ndarray) -> Split | None:
+def _split(summary: Summary, labels: np.ndarray, rule: Rule | None = None) -> Split | None:
     own = np.asarray(labels, dtype=np.int64)
-    return Split(own, score=gain_of_labels(summary, own)) if 0 < own.sum() < len(own) else None
+    return Split(own, score=gain_of_labels(summary, own), rule=rule) if 0 < own.sum() < len(own) else None
 
 
 clusterings.add("gmm", gmm_split)

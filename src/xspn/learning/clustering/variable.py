@@ -1,10 +1,13 @@
 """Two clusters by the value of one variable, as cutset networks split: the resulting sum is deterministic."""
 
+from dataclasses import replace
+
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import xlogy
 
 from xspn._core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, bic_penalty, clusterings, factorised_log_likelihood
+from xspn.learning.clustering.rule import Rule
 from xspn.learning.summary import Summary
 
 TINY = 1e-300
@@ -28,9 +31,10 @@ def variable_split(summary: Summary, seed: int) -> Split | None:
         return None
     # Each cluster has its own n − 1 bits, plus the weight of the sum; unsplit there are n bits.
     score = float(gain[best]) - bic_penalty(summary.total, 2 * (summary.n - 1) + 1 - summary.n)
-    shares = _shares(summary, best)
+    rule = _rule(summary, best)
+    shares = rule.shares(summary.rows()[0])
     labels = (shares > 0.5).astype(np.int64)
-    return Split(labels, None if summary.complete else shares, variable=best, score=score)
+    return Split(labels, None if summary.complete else shares, variable=best, score=score, rule=rule)
 
 
 def _unsplit(summary: Summary) -> FloatArray:
@@ -40,22 +44,17 @@ def _unsplit(summary: Summary) -> FloatArray:
     return factorised_log_likelihood(summary.ones_where_seen.T, summary.seen_pairs)
 
 
-def _shares(summary: Summary, best: int) -> FloatArray:
-    """Return the value of the variable; P(one | the row's other values) where it is missing."""
-    cells, _ = summary.rows()
-    value = cells[:, best].astype(np.float64)
-    unknown = np.isnan(value)
-    if unknown.any():
-        n11, n10, n01, n00 = (cell[best] for cell in summary.pair_table())
-        rows = np.array([n01 + n00, n11 + n10])
-        p = (np.array([n01, n11]) + 1) / (rows + 2)  # (value, variable)
-        logs = np.array([np.log1p(-p), np.log(p)])  # (bit, value, variable)
-        logs[:, :, best] = 0.0
-        own = cells[unknown]
-        scores = (own == 1).astype(np.float64) @ logs[1].T + (own == 0).astype(np.float64) @ logs[0].T
-        scores += np.log(np.array([summary.seen[best] - summary.ones[best], summary.ones[best]]) + 1)
-        value[unknown] = expit(scores[:, 1] - scores[:, 0])
-    return value
+def _rule(summary: Summary, best: int) -> Rule:
+    """Return the rule of a split on one variable: its value; P(one | the row's other values) where it is missing."""
+    nothing = np.zeros(summary.n)
+    if summary.complete:
+        return Rule(nothing, nothing, 0.0, best)
+    n11, n10, n01, n00 = (cell[best] for cell in summary.pair_table())
+    rows = np.array([n01 + n00, n11 + n10])
+    p = (np.array([n01, n11]) + 1) / (rows + 2)  # (value, variable)
+    p[:, best] = 0.5  # nothing is seen of it where the others are asked
+    sizes = np.array([summary.seen[best] - summary.ones[best], summary.ones[best]]) + 1
+    return replace(Rule.of_bernoullis(p, np.log(sizes)), variable=best)
 
 
 clusterings.add("variable", variable_split)

@@ -26,10 +26,7 @@ def full_test(summary: Summary) -> TestResult:
         raise QueryError(
             "full test: cells are missing, and assignments must be whole to be counted; use method='global'"
         )
-    cells, weights = summary.rows()
-    powers = 1 << np.arange(summary.n)
-    codes = (cells.astype(np.int64) * powers).sum(axis=1)
-    observed = np.bincount(codes, weights=weights, minlength=1 << summary.n)
+    observed = summary.assignments
     worlds = np.arange(1 << summary.n)
     ones = ((worlds[:, None] >> np.arange(summary.n)) & 1).sum(axis=1)
     sizes = np.exp(Count().log_class_size(summary.n))

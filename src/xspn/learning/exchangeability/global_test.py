@@ -22,7 +22,6 @@ from xspn._core.errors import QueryError
 from xspn._core.options import one_of, whole_number
 from xspn._core.random import RandomState, generator
 from xspn.learning.exchangeability.base import TestResult, tests
-from xspn.learning.exchangeability.partial_rows import partial_statistics
 from xspn.learning.summary import Summary
 
 FEWEST_EXPECTED = 5.0
@@ -49,7 +48,7 @@ def global_test(
     whole_number("global test: n_shuffles", n_shuffles, 1)
     if not summary.complete:
         summary = _seen_columns(summary, p_value)
-        q, s = partial_statistics(*summary.rows())
+        q, s = summary.partial_moments.statistics()
     else:
         q, s = _statistics(summary.pairs, _Null.of(summary.totals))
     n = summary.n

@@ -16,34 +16,44 @@ def exchangeable_leaf(data: LeafData, variables: IntArray, options: LeafOptions)
     n = len(variables)
     if n == 1:
         return factorized_leaf(data, variables, options)
-    smoothing = options.for_counts(n)
-    counts = data.pooled.totals
-    leaf = Exchangeable.from_class_counts(variables.tolist(), counts, smoothing)
-    sizes = Count().log_class_size(n)
-    if smoothing.spread == "assignments":
-        pseudo = smoothing.mass * np.exp(sizes - n * np.log(2.0))
-    else:
-        pseudo = np.full(n + 1, smoothing.mass / (n + 1))
-    if not data.own.complete:
-        return Candidate("exchangeable", leaf, _left_out_of_partial_rows(data, counts, pseudo))
+    leaf = Exchangeable.from_class_counts(variables.tolist(), data.pooled.totals, options.for_counts(n))
     cells, _ = data.own.rows()
-    of_count = data.left_out(counts, pseudo, data.pooled.total + smoothing.mass) - sizes
-    return Candidate("exchangeable", leaf, of_count[cells.sum(axis=1).astype(np.int64)])
-
-
-def _left_out_of_partial_rows(data: LeafData, counts: FloatArray, pseudo: FloatArray) -> FloatArray:
-    """Return what partial rows score when left out: each is taken out of the counts in the shares that EM gave it."""
-    cells, _ = data.own.rows()
-    n = cells.shape[1]
+    if data.own.complete:
+        return Candidate("exchangeable", leaf, left_out_of_counts(data, options)[cells.sum(axis=1).astype(np.int64)])
     keys, which = seen_and_ones(cells)
+    return Candidate("exchangeable", leaf, left_out_of_keys(data, options, keys)[which])
+
+
+def left_out_of_counts(data: LeafData, options: LeafOptions) -> FloatArray:
+    """Return what a row with t ones scores when it is left out, for t = 0..n."""
+    n = data.own.n
+    sizes = Count().log_class_size(n)
+    total = data.pooled.total + options.for_counts(n).mass
+    return np.asarray(data.left_out(data.pooled.totals, _pseudo_counts(n, options), total) - sizes)
+
+
+def left_out_of_keys(data: LeafData, options: LeafOptions, keys: IntArray) -> FloatArray:
+    """Return what partial rows score when left out, for each pair (cells seen, ones among them).
+
+    Each is taken out of the counts in the shares that EM gave it.
+    """
+    n, counts = data.own.n, data.pooled.totals
     chances = chances_given_total(keys, n)
     joint = chances * counts
     posterior = joint / np.maximum(joint.sum(axis=1, keepdims=True), TINY)
-    kept = np.maximum(counts - data.unit * posterior, 0.0) + pseudo
+    kept = np.maximum(counts - data.unit * posterior, 0.0) + _pseudo_counts(n, options)
     kept /= kept.sum(axis=1, keepdims=True)
     # Each arrangement of the seen cells is as likely as any other: C(m, k) of them share the probability of (m, k).
     arrangements = np.array([log_binomials(m)[k] for m, k in keys.tolist()])
-    return np.asarray((safe_log((kept * chances).sum(axis=1)) - arrangements)[which])
+    return np.asarray(safe_log((kept * chances).sum(axis=1)) - arrangements)
+
+
+def _pseudo_counts(n: int, options: LeafOptions) -> FloatArray:
+    """Return the pseudo-count of each value of the count."""
+    smoothing = options.for_counts(n)
+    if smoothing.spread == "assignments":
+        return np.asarray(smoothing.mass * np.exp(Count().log_class_size(n) - n * np.log(2.0)))
+    return np.full(n + 1, smoothing.mass / (n + 1))
 
 
 fallbacks.add("exchangeable", exchangeable_leaf)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xspn._core.arrays import IntArray
+from xspn._core.arrays import FloatArray, IntArray
 from xspn.circuit.nodes import Product
 from xspn.learning.fallback.base import Candidate, LeafData, LeafOptions, fallbacks
 from xspn.leaves.bernoulli import Bernoulli
@@ -14,12 +14,19 @@ def factorized_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -
     ones, total = data.pooled.ones, data.pooled.seen
     p = (ones + alpha) / (total + 2 * alpha)
     leaves = [Bernoulli(v, p=q) for v, q in zip(variables.tolist(), p.tolist(), strict=True)]
-    one = data.left_out(ones, alpha, total + 2 * alpha)
-    zero = data.left_out(total - ones, alpha, total + 2 * alpha)
+    zero, one = left_out_of_bits(data, options)
     cells, _ = data.own.rows()
     with np.errstate(invalid="ignore"):
         left_out = np.where(np.isnan(cells), 0.0, np.where(cells > 0, one, zero)).sum(axis=1)
     return Candidate("factorized", leaves[0] if len(leaves) == 1 else Product(leaves), left_out)
+
+
+def left_out_of_bits(data: LeafData, options: LeafOptions) -> tuple[FloatArray, FloatArray]:
+    """Return what a zero and what a one of each variable scores when its row is left out."""
+    alpha = options.smoothing
+    ones, total = data.pooled.ones, data.pooled.seen
+    zero = data.left_out(total - ones, alpha, total + 2 * alpha)
+    return zero, data.left_out(ones, alpha, total + 2 * alpha)
 
 
 fallbacks.add("factorized", factorized_leaf)
