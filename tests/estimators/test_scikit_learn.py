@@ -11,8 +11,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.learning import two_clusters
 from xspn import XSPN, XSPNClassifier
 
-# Their tables are real numbers, so values are cut at 0; one thread and a seed make the checks comparable.
-ESTIMATORS = [XSPN(binarize=0.0, random_state=0), XSPNClassifier(binarize=0.0, random_state=0)]
+# Their tables are real numbers: taken as they are, and cut at 0. One thread and a seed make the checks comparable.
+ESTIMATORS = [
+    XSPN(binarize=0.0, random_state=0),
+    XSPNClassifier(binarize=0.0, random_state=0),
+    XSPN(random_state=0),
+    XSPNClassifier(random_state=0),
+]
 
 
 @parametrize_with_checks(ESTIMATORS)

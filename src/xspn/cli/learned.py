@@ -37,7 +37,7 @@ def learn_model(
     if target is None:
         model = XSPN(domains=list(columns.domains), **settings).fit(train)
         circuit = Circuit.of_columns(model.circuit_.graph, columns)
-        trace = trace_in_words(model.trace_, names_of(columns))
+        trace = trace_in_words(model.trace_, columns)
         score: Score = circuit.log_likelihood
     else:
         circuit, score = _classifier(train, columns, settings, target)
@@ -103,8 +103,9 @@ def _simple_models(train: AnyArray, columns: Columns, settings: dict[str, Any]) 
     }
 
 
-def trace_in_words(trace: Trace, names: tuple[str, ...]) -> list[dict[str, Any]]:
+def trace_in_words(trace: Trace, columns: Columns) -> list[dict[str, Any]]:
     """Return the learner's decisions as plain values."""
+    names = names_of(columns)
     return [
         {
             "node": entry.node,
@@ -113,7 +114,7 @@ def trace_in_words(trace: Trace, names: tuple[str, ...]) -> list[dict[str, Any]]
             "detail": entry.detail,
             "rows": round(float(entry.rows), 6),
             "variables": [names[v] for v in entry.variables],
-            "where": context_in_words(trace, entry, names),
+            "where": context_in_words(trace, entry, columns),
             "evidence": None if entry.test is None else describe_test(entry.test),
             "p_value": None if entry.test is None else float(entry.test.p_value),
         }

@@ -1,17 +1,19 @@
 """What a learned circuit found, in words."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xspn.learning.policy import Operation
 from xspn.learning.trace import Branch, Trace, TraceEntry, describe_test
 from xspn.model import Circuit
+from xspn.model.columns import Columns
 
 LONGEST_LIST = 4
 
 
 def explain(circuit: Circuit, trace: Trace, most: int, names: Sequence[str] | None = None) -> str:
     """Return a few lines: the size, the decisions, and the exchangeable groups with their evidence."""
-    known = names if names is not None else circuit.names
+    columns = circuit.columns if names is None else replace(circuit.columns, names=tuple(names))
     lines = [str(circuit.summary())]
     found = [entry for entry in trace if entry.operation is Operation.EXCHANGEABLE]
     found.sort(key=lambda entry: (-entry.rows * len(entry.variables), entry.node))
@@ -21,7 +23,7 @@ def explain(circuit: Circuit, trace: Trace, most: int, names: Sequence[str] | No
         return "\n".join(lines)
     groups = "one group" if len(found) == 1 else f"{len(found)} groups"
     lines.append(f"{groups} of exchangeable variables:".capitalize())
-    lines += [_group(trace, entry, known) for entry in found[:most]]
+    lines += [_group(trace, entry, columns) for entry in found[:most]]
     if len(found) > most:
         lines.append(f"  … and {len(found) - most} smaller ones")
     return "\n".join(lines)
@@ -35,10 +37,10 @@ def _decisions(trace: Trace) -> str:
     return "Decisions: " + "; ".join(said) + "."
 
 
-def _group(trace: Trace, entry: TraceEntry, names: Sequence[str] | None) -> str:
-    own = [_name(v, names) for v in entry.variables]
+def _group(trace: Trace, entry: TraceEntry, columns: Columns) -> str:
+    own = [_name(v, columns) for v in entry.variables]
     shown = ", ".join(own[:LONGEST_LIST]) + (f", … {own[-1]}" if len(own) > LONGEST_LIST else "")
-    where = " and ".join(_branch(branch, names) for branch in trace.context(entry))
+    where = context_in_words(trace, entry, columns)
     evidence = describe_test(entry.test) if entry.test is not None else "by construction"
     return (
         f"  node {entry.node}: {shown} ({len(own)} variables)\n"
@@ -47,16 +49,18 @@ def _group(trace: Trace, entry: TraceEntry, names: Sequence[str] | None) -> str:
     )
 
 
-def _branch(branch: Branch, names: Sequence[str] | None) -> str:
+def context_in_words(trace: Trace, entry: TraceEntry, columns: Columns) -> str:
+    """Say in which clusters a decision was made, values by their labels; nothing for one about all rows."""
+    return " and ".join(_branch(branch, columns) for branch in trace.context(entry))
+
+
+def _branch(branch: Branch, columns: Columns) -> str:
     if branch.variable is None or branch.condition is None:
         return f"cluster {branch.place + 1} of {branch.of}"
-    return f"{_name(branch.variable, names)} {branch.condition}"
+    relation, value = branch.condition.relation, branch.condition.value
+    said = str(columns.label(branch.variable, value)) if relation in ("=", "≠") else f"{value:g}"
+    return f"{_name(branch.variable, columns)} {relation} {said}"
 
 
-def _name(variable: int, names: Sequence[str] | None) -> str:
-    return f"X{variable}" if names is None else names[variable]
-
-
-def context_in_words(trace: Trace, entry: TraceEntry, names: Sequence[str] | None = None) -> str:
-    """Say in which clusters a decision was made; nothing for one about all rows."""
-    return " and ".join(_branch(branch, names) for branch in trace.context(entry))
+def _name(variable: int, columns: Columns) -> str:
+    return f"X{variable}" if columns.names is None else columns.names[variable]

@@ -80,11 +80,12 @@ class XSPN(LearnerParameters, DensityEstimator):
 
     def _data(self, cells: AnyArray, weights: FloatArray | None, config: LearnConfig) -> TrainingData:
         """Return the rows as the learner wants them: bits where all columns are binary."""
+        merge = config.clustering not in EQUAL_ROWS_MATTER
         if self.columns_.are_binary:
             bits = binary_table(cells, self.columns_.names, allow_missing=True)
-            return BinaryData.of(bits, weights, merge_equal_rows=config.clustering not in EQUAL_ROWS_MATTER)
+            return BinaryData.of(bits, weights, merge_equal_rows=merge)
         domains = [domain for domain in self.columns_.domains if domain is not None]
-        return TableData.of(np.asarray(cells, dtype=np.float64), domains, weights)
+        return TableData.of(np.asarray(cells, dtype=np.float64), domains, weights, merge_equal_rows=merge)
 
     def explain(self, most: int = 10, names: Sequence[str] | None = None) -> str:
         """Say in words what was found: which variables are exchangeable, where, and with what evidence.

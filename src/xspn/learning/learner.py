@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 from time import perf_counter
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from xspn.learning.actions import Actions
 from xspn.learning.assembly import Learned, Record, assemble
@@ -13,6 +14,7 @@ from xspn.learning.clustering.sklearn_clusters import without_convergence_warnin
 from xspn.learning.config import LearnConfig
 from xspn.learning.policy import decide
 from xspn.learning.source import TrainingData, source_of
+from xspn.learning.tables.data import TableData
 from xspn.learning.task import Rows, Task
 
 NEED_QUIET = ("gmm", "kmeans")
@@ -53,7 +55,9 @@ class _Learner:
         generation: list[tuple[Task, int | None]] = [(root, None)]
         settled = 0
         quiet = without_convergence_warnings() if self.config.clustering in NEED_QUIET else nullcontext()
-        with quiet, _workers(n_jobs) as run_all:
+        # Tables of any kind are many small problems: threads of linear algebra would only wait for each other.
+        few_threads = threadpool_limits(1, "blas") if isinstance(self.data, TableData) else nullcontext()
+        with quiet, few_threads, _workers(n_jobs) as run_all:
             while generation:
                 done = run_all(self._carry_out, [task for task, _ in generation])
                 upcoming: list[tuple[Task, int | None]] = []

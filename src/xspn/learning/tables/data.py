@@ -34,8 +34,16 @@ class TableData:
     floors: FloatArray
 
     @classmethod
-    def of(cls, cells: FloatArray, domains: Sequence[Domain], weights: FloatArray | None = None) -> "TableData":
-        """Return the data. Rows of weight 0, and rows of which nothing was seen, say nothing and are dropped.
+    def of(
+        cls,
+        cells: FloatArray,
+        domains: Sequence[Domain],
+        weights: FloatArray | None = None,
+        merge_equal_rows: bool = True,
+    ) -> "TableData":
+        """Return the data, equal rows merged into one with the sum of their weights.
+
+        Rows of weight 0, and rows of which nothing was seen, say nothing and are dropped.
 
         Examples:
             >>> data = TableData.of(np.array([[0, 1.5], [2, np.nan], [np.nan, np.nan]]), [Domain(3), Domain.real()])
@@ -45,12 +53,14 @@ class TableData:
         own = np.ones(len(cells)) if weights is None else np.asarray(weights, dtype=np.float64)
         _check(cells, domains)
         keep = (own > 0) & ~np.isnan(cells).all(axis=1)
-        kept = np.ascontiguousarray(cells[keep], dtype=np.float64)
+        kept, own = np.ascontiguousarray(cells[keep], dtype=np.float64), own[keep]
+        if merge_equal_rows:
+            kept, own = _merged(kept, own)
         spreads, floors = np.ones(len(domains)), np.ones(len(domains))
         for column, domain in enumerate(domains):
             if not domain.is_discrete:
-                spreads[column], floors[column] = _scale(kept[:, column], own[keep])
-        return cls(kept, tuple(domains), own[keep], spreads, floors)
+                spreads[column], floors[column] = _scale(kept[:, column], own)
+        return cls(kept, tuple(domains), own, spreads, floors)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -71,6 +81,21 @@ class TableData:
         """Return rows as often as their weights say."""
         cells = np.repeat(self.cells, self.weights.astype(np.int64), axis=0)
         return TableData(cells, self.domains, np.ones(len(cells)), self.spreads, self.floors)
+
+
+def _merged(cells: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return equal rows as one with the sum of their weights, in order of first appearance.
+
+    So a weight of two is the same as a row twice, to the last bit.
+    """
+    keys = np.where(np.isnan(cells), np.inf, cells)  # no cell is infinite
+    _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    if len(first) == len(cells):
+        return cells, weights
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return cells[first[order]], np.asarray(np.bincount(place[which.ravel()], weights=weights), dtype=np.float64)
 
 
 def _check(cells: FloatArray, domains: Sequence[Domain]) -> None:
