@@ -37,6 +37,15 @@ def compiled_backend(
     return Compiled(program, dtype, threads, tape)
 
 
+def torch_backend(program: Program, device: str, dtype: str) -> Backend:
+    """Return the back end of tensors on a device."""
+    if find_spec("torch") is None:
+        raise MissingExtraError("the torch back end needs the package torch: pip install 'xspn[torch]'")
+    from xspn.engine.torch_backend import TorchBackend
+
+    return TorchBackend(program, device, dtype)
+
+
 def chosen_backend(
     program: Program,
     backend: str | None = None,
@@ -63,4 +72,6 @@ def chosen_backend(
         return Simple(program)
     if backend == "compiled":
         return compiled_backend(program, PRECISIONS[dtype], threads or all_cores(), tape)
+    if backend == "torch":
+        return torch_backend(program, device, dtype)
     raise ParameterError(f"backend: expected 'simple', 'compiled' or 'torch', found {backend!r}")

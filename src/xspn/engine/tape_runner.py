@@ -33,7 +33,9 @@ class TapeRunner:
         self.inside = np.array(~program.absent)
         self.inside.flags.writeable = False
         self.identity = np.arange(len(tape.layout))
-        self.given: LoopBlock | None = next((block for _, block in program.blocks if type(block) is LoopBlock), None)
+        self.given: LoopBlock | None = None
+        if tape.layout.n_given:
+            self.given = next(block for _, block in program.blocks if type(block) is LoopBlock)
         self._spare: dict[tuple[int, int, bool], list[Room]] = {}
 
     @cached_property

@@ -4,5 +4,16 @@ from xspn.io.equation import to_equation
 from xspn.io.files import load, load_with_notes, save
 from xspn.io.graphviz import to_dot
 from xspn.io.json_format import from_json, to_json
+from xspn.io.programs import open_program, save_program
 
-__all__ = ["from_json", "load", "load_with_notes", "save", "to_dot", "to_equation", "to_json"]
+__all__ = [
+    "from_json",
+    "load",
+    "load_with_notes",
+    "open_program",
+    "save",
+    "save_program",
+    "to_dot",
+    "to_equation",
+    "to_json",
+]

@@ -1,0 +1,106 @@
+"""Rows per second of the torch back end on an accelerator, for circuits that `benchmarks/inference.py` has saved.
+
+python benchmarks/inference.py circuits FOLDER      # where the data is
+python benchmarks/inference_gpu.py FOLDER           # where the accelerator is
+
+The share of memory bandwidth is that of the least traffic of a pass over levels, in which every value is written once
+and read once for each edge, against the bandwidth of a large copy on the same device.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from xspn import load
+from xspn.engine.program import ProductStep
+from xspn.engine.torch_backend import TorchBackend
+from xspn.model import Circuit
+
+BATCH = 1 << 18
+
+
+def best_of(repeats: int, job: Callable[[], object]) -> float:
+    times = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        job()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def copy_bandwidth() -> float:
+    """Bytes read and written a second by a copy that no cache holds."""
+    source = torch.empty(1 << 30, dtype=torch.float32, device="cuda").uniform_()
+    target = torch.empty_like(source)
+    target.copy_(source)
+    return 2 * source.nbytes / best_of(10, lambda: target.copy_(source))
+
+
+def traffic(circuit: Circuit, itemsize: int) -> int:
+    """The least bytes for a row: a value is written once and read once for each edge."""
+    program = circuit.program
+    edges = sum(s.children.nnz if isinstance(s, ProductStep) else s.children.size for s in program.steps)
+    return itemsize * (program.n_slots + edges + 2 * len(program.domains))
+
+
+def measure(name: str, circuit: Circuit, X: np.ndarray, bandwidth: float) -> list[dict[str, object]]:
+    rng = np.random.default_rng(0)
+    rows = X[rng.integers(len(X), size=BATCH)]
+    half = np.where(rng.random(rows.shape) < 0.5, np.nan, rows).astype(np.float32)
+    simple = circuit.on("simple")
+    found = []
+    for dtype in ("float64", "float32"):
+        fast = circuit.on(device="cuda", dtype=dtype)
+        assert isinstance(fast.backend, TorchBackend)
+        for kind, table in (("whole", rows), ("half missing", half)):
+            few = table[:200]
+            error = np.abs(fast.log_likelihood(few) - simple.log_likelihood(few)).max()
+            off = np.abs(fast.marginals(few[:50]) - simple.marginals(few[:50])).max()
+            fast.backend.log_likelihood(table[: 1 << 15])
+            seconds = best_of(3, lambda fast=fast, table=table: fast.backend.log_likelihood(table))
+            part = table[: 1 << 15]
+            marginals = best_of(2, lambda fast=fast, part=part: fast.backend.marginals(part))
+            share = traffic(circuit, 8 if dtype == "float64" else 4) * BATCH / seconds / bandwidth
+            row = {
+                "circuit": name,
+                "dtype": dtype,
+                "rows": kind,
+                "rows_per_second": BATCH / seconds,
+                "share_of_bandwidth": share,
+                "marginal_rows_per_second": len(part) / marginals,
+                "error": float(error),
+                "marginal_error": float(off),
+                "error_bound": fast.error_bound,
+            }
+            found.append(row)
+            print(
+                f"{name:<10}{dtype:<9}{kind:<13}{BATCH / seconds:>13,.0f} rows/s{share:>7.0%} of bandwidth"
+                f"{len(part) / marginals:>13,.0f} marginals/s   error {error:.1e} ({fast.error_bound:.1e}), {off:.1e}",
+                flush=True,
+            )
+    return found
+
+
+def main(folder: Path) -> None:
+    bandwidth = copy_bandwidth()
+    name = torch.cuda.get_device_name()
+    print(f"torch {torch.__version__}, {name}, copies {bandwidth / 1e12:.2f} TB/s, batches of 2^18 rows\n", flush=True)
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        data = np.load(folder / f"{path.stem.split('-')[0]}.npy")
+        found += measure(path.stem, load(path), data, bandwidth)
+    target = Path(os.environ.get("OUT", folder))
+    report = {"device": name, "bandwidth": bandwidth, "torch": torch.__version__, "batch": BATCH, "results": found}
+    (target / "gpu.out").write_text(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,101 @@
+"""The torch back end on the CPU device answers as the simple passes do; without an accelerator it says so."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.circuits import any_rows, random_circuit, random_rows
+
+from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Product, Sum
+from xspn._core.errors import DataError, EvidenceError, QueryError
+from xspn.engine import Simple
+from xspn.statistics import Count
+
+torch = pytest.importorskip("torch")
+
+
+def case(seed):
+    """A random circuit of Bernoulli, Chow-Liu and counting leaves, with rows of positive and of any probability."""
+    rng = np.random.default_rng(seed)
+    for _ in range(50):
+        circuit = random_circuit(rng, [2] * 9, depth=int(rng.integers(0, 6)), spare_columns=seed % 3)
+        leaves = circuit.graph.leaves
+        if all(isinstance(leaf, Bernoulli | ChowLiu) or is_counting(leaf) for leaf in leaves):
+            return circuit, random_rows(rng, circuit, 40), any_rows(rng, circuit, 40)
+    raise AssertionError("no such circuit was drawn")
+
+
+def is_counting(leaf):
+    return isinstance(leaf, Exchangeable) and isinstance(leaf.statistic, Count)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_tensors_answer_as_the_simple_passes_do(seed):
+    circuit, possible, rows = case(seed)
+    simple, tensors = Simple(circuit.program), circuit.on("torch")
+    np.testing.assert_allclose(tensors.log_likelihood(rows), simple.log_likelihood(rows), atol=1e-10)
+    np.testing.assert_allclose(tensors.backend.marginals(possible), simple.marginals(possible), atol=1e-10)
+    single = circuit.on("torch", dtype="float32")
+    error = np.abs(single.log_likelihood(possible) - simple.log_likelihood(possible))
+    assert error.max() <= single.error_bound < 1e-3
+    np.testing.assert_array_equal(tensors.sample(5, random_state=0), circuit.sample(5, random_state=0))
+    np.testing.assert_array_equal(tensors.mpe(possible[:3]).values, circuit.on("simple").mpe(possible[:3]).values)
+
+
+def test_rows_that_underflow_are_computed_again():
+    circuit = Circuit(Sum([0.4, 0.6], [Product([Bernoulli(i, p=p) for i in range(150)]) for p in (1e-3, 2e-3)]))
+    rows = np.ones((5, 150))
+    rows[:, :10] = np.nan
+    rows[3] = np.nan
+    expected = Simple(circuit.program).log_likelihood(rows)
+    for dtype, tolerance in (("float64", 1e-10), ("float32", 1e-3)):
+        tensors = circuit.on("torch", dtype=dtype)
+        np.testing.assert_allclose(tensors.log_likelihood(rows), expected, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(tensors.marginals(rows), circuit.on("simple").marginals(rows), atol=tolerance)
+
+
+def test_bad_rows_are_refused_by_name():
+    circuit = Circuit(Product([Bernoulli(0, p=0.0), Bernoulli(1, p=0.5)]))
+    tensors = circuit.on("torch")
+    with pytest.raises(DataError, match="found 3 at row 1, column 1"):
+        tensors.log_likelihood([[0, 0], [0, 3]])
+    with pytest.raises(EvidenceError, match="row 1 has probability zero"):
+        tensors.marginals([[0, 0], [1, 0]])
+
+
+def test_leaves_of_other_families_are_refused():
+    with pytest.raises(QueryError, match="found a leaf of another family"):
+        Circuit(Categorical(0, [0.2, 0.3, 0.5])).on("torch")
+
+
+def test_a_device_that_is_not_there_is_refused_with_what_to_do(monkeypatch):
+    circuit = Circuit(Bernoulli(0, p=0.5))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(QueryError, match="sees no CUDA device; leave the device out to use the CPU"):
+        circuit.on(device="cuda")
+    with pytest.raises(QueryError, match="torch knows no device 'abacus'"):
+        circuit.on(device="abacus")
+
+
+def test_the_kernel_for_accelerators_in_an_interpreter():
+    """Triton can interpret a kernel on the CPU; CPU builds of torch do not bring it."""
+    pytest.importorskip("triton")
+    program = """
+import numpy as np, torch
+from tests.engine.test_torch import case
+from xspn.engine.tape_writer import tape_of
+from xspn.engine.torch_kernel import TapeKernel
+circuit, _, rows = case(3)
+codes = torch.as_tensor(np.where(np.isnan(rows), 2, rows == 1).astype(np.uint8).T.copy())
+found = TapeKernel(tape_of(circuit.program), torch.device("cpu"), torch.float64).run(codes).numpy()
+np.testing.assert_allclose(found, np.exp(circuit.log_likelihood(rows)), atol=1e-12)
+"""
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
