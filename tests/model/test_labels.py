@@ -184,3 +184,10 @@ def test_means_are_those_of_the_conditioned_circuit(circuit):
         if not seen.all():
             expected = circuit.condition(row).moments().mean
             np.testing.assert_allclose(means[~seen], expected[~seen], atol=1e-12)
+
+
+def test_a_column_of_empty_cells_takes_the_labels_that_it_is_filled_with(circuit):
+    empty = pd.Series([NAN, NAN])  # its type is that of NaN
+    answer = circuit.columns.decode(np.array([[1.0, 2, 0.5, 1], [0, 0, 1.5, 0]]), [empty.dtype] * 4)
+    assert answer["hot"].tolist() == ["yes", "no"]
+    assert answer["colour"].tolist() == ["blue", "red"]

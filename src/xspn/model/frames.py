@@ -77,6 +77,8 @@ def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, d
         return pandas.Categorical(values, dtype=dtype)
     if labels is None:
         values = _numbers(codes, domain, dtype)
+    elif getattr(dtype, "kind", "O") in "biufc" and any(isinstance(label, str) for label in labels):
+        return values  # a column in which every cell was empty: its type is that of NaN, and cannot hold words
     if (
         np.isnan(codes).any()
         and str(dtype)[:3] in ("boo", "int", "uin")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_NAMED = 48  # variables with a name at their row
-MOST_GROUPS = 7  # groups with a name beside the map
+MOST_GROUPS = 10  # groups with a name beside the map
 LETTERS = 20
 PALE_TO_DARK = ("#FFFFFF", "#D6E6F2", "#7FB3D5", "#0072B2", "#004468")
 
@@ -136,7 +136,7 @@ def _frames(axes: "Axes", names: list[str], order: IntArray, found: list[IntArra
         if id(group) not in named:
             continue
         end, middle = start - 0.5 + len(group), start - 0.5 + len(group) / 2
-        lowest = max(middle, lowest + 0.08 * n)
+        lowest = max(middle, lowest + 0.07 * n)
         line: dict[str, Any] = {"color": ORANGE, "linewidth": 0.7, "alpha": 0.8, "zorder": 3, "clip_on": False}
         axes.plot([end, n - 0.5, 1.03 * n - 0.5], [middle, middle, lowest], **line)
         said = names_within([names[place[int(v)]] for v in sorted(group)], 26)

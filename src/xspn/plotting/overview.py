@@ -157,7 +157,11 @@ class Overview:
         from matplotlib.patches import Rectangle
 
         bits_only = all(domain is None or domain.cardinality == 2 for domain in self.circuit.domains)
-        legend = {kind: said if bits_only else said.split(":")[0] for kind, said in LEGEND.items()}
+        parts = self.root.walk()
+        seen = {part.kind for part in parts} | {segment.family for part in parts for segment in part.segments}
+        if "folded" in seen:
+            seen |= set(FAMILIES)
+        legend = {kind: said if bits_only else said.split(":")[0] for kind, said in LEGEND.items() if kind in seen}
         widths = [0.15 + 0.056 * len(said) + 0.14 for said in legend.values()]
         x, y = max(MARGIN, self.width - MARGIN - sum(widths)), self.height - 0.17
         write: dict[str, Any] = {"fontsize": 7, "va": "center"}
