@@ -44,7 +44,7 @@ class TableSlice(Slice):
         return table_tests[config.exchangeability](self.summary, **options)
 
     def independent_groups(self, config: LearnConfig) -> list[IntArray]:
-        """Return the components of the graph of the G-test, if a product of them predicts as well as a joint leaf.
+        """Return the components of the graph of the G-test, unless a joint leaf predicts clearly better than a product.
 
         With few rows a test cannot see dependence that a leaf over several columns makes good use of.
         """
@@ -54,7 +54,7 @@ class TableSlice(Slice):
         make, data = _fallback_of(config), self._informed(config)
         apart = sum(make(data.part(group), self._variables[group]).score(self.summary.weights) for group in groups)
         joint = make(data, self._variables).score(self.summary.weights)
-        return groups if apart >= joint else [np.arange(self.n)]
+        return groups if joint <= apart + self._price() else [np.arange(self.n)]
 
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores."""
@@ -101,14 +101,16 @@ class TableSlice(Slice):
 
     def _best_split(self, clustering: str, seed: int, config: LearnConfig, make: "Maker") -> Split | None:
         whole = make(self._informed(config), self._variables)
-        # A split among many must be worth naming: the logarithm of the number of rows.
-        price = float(np.log(max(self.total, 1.0)))
-        best, best_score = None, -np.inf if whole is None else whole.score(self.summary.weights) + price
+        best, best_score = None, -np.inf if whole is None else whole.score(self.summary.weights) + self._price()
         for split in proposed_splits(clustering, self.summary, seed):
             score = self._score(split, config, make)
             if score > best_score:
                 best, best_score = split, score
         return best
+
+    def _price(self) -> float:
+        """Return by how many nats a choice among many must be better: the logarithm of the number of rows."""
+        return float(np.log(max(self.total, 1.0)))
 
     def _score(self, split: Split, config: LearnConfig, make: "Maker") -> float:
         """Return the leave-one-out log-likelihood of a mixture of the leaves that the clusters give.

@@ -11,7 +11,7 @@ from xspn.learning.tables.fallback.exchangeable import exchangeable_leaf
 from xspn.learning.tables.fallback.univariate import factorized_leaves
 from xspn.learning.tables.summary import TableSummary
 
-LEVEL = 0.1  # columns whose distributions differ at this level go into different blocks
+LEVEL = 0.01  # columns whose distributions differ at this level go into different blocks
 
 
 def blocks_leaf(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate:
