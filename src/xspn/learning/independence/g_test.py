@@ -32,7 +32,7 @@ def _g_of_seen_pairs(summary: Summary) -> FloatArray:
 def dependent_pairs(summary: Summary, threshold: float) -> BoolArray:
     """Mark the pairs that are not independent: those with 2G ≥ 2 · dof · ρ + 0.001, where 2G is the statistic.
 
-    A pair has one degree of freedom if both variables vary, none otherwise. Where cells are missing, a pair is judged by
+    A pair has one degree of freedom if both variables vary, none otherwise. Where cells are missing a pair is judged by
     its mutual information, which is what a product would lose: one that is seen in a part of the rows has that part of
     the limit, as it has that part of the statistic. Otherwise holes would make variables look independent.
     """

@@ -30,7 +30,10 @@ def g_tests(summary: TableSummary) -> tuple[FloatArray, FloatArray]:
 
 def independence_p_values(summary: TableSummary) -> FloatArray:
     """Return the p-value of the hypothesis of independence for every two columns: (n, n), 1 on the diagonal."""
-    statistic, dof = g_tests(summary)
+    return _p_values(*g_tests(summary))
+
+
+def _p_values(statistic: FloatArray, dof: FloatArray) -> FloatArray:
     p = np.where(dof > 0, chdtrc(np.maximum(dof, 1), statistic), 1.0)
     np.fill_diagonal(p, 1.0)
     return np.asarray(p)
@@ -42,10 +45,16 @@ def dependent_pairs(summary: TableSummary, threshold: float) -> BoolArray:
     The threshold ρ means what it means for two bits, which depend on each other if their statistic is at least 2ρ: it
     names a level, the chance of χ² with one degree of freedom beyond 2ρ. Pairs with more degrees of freedom are held to
     the same level. One false pair is enough to join two groups, so the level is one for all pairs together
-    (Bonferroni): each has its share of it.
+    (Bonferroni): each has its share of it. Where cells are missing, a pair is judged by its mutual information, as for
+    bits: as if it had been seen in all rows.
     """
+    statistic, dof = g_tests(summary)
+    pairs = summary.binned
+    seen = pairs.over_own_bins(pairs.margins) / summary.total
+    as_if_complete = np.divide(statistic, seen, out=np.zeros_like(statistic), where=seen > 0)
     n_pairs = max(summary.n * (summary.n - 1) / 2, 1.0)
-    return np.asarray(independence_p_values(summary) * n_pairs < chdtrc(1.0, 2 * threshold))
+    dependent = _p_values(as_if_complete, dof) * n_pairs < chdtrc(1.0, 2 * threshold)
+    return np.asarray(dependent)
 
 
 def independent_groups(summary: TableSummary, threshold: float) -> list[IntArray]:
