@@ -301,6 +301,20 @@ def test_which_columns_can_be_interchanged(run, survey):
     assert "can be interchanged" in out
 
 
+def test_interchangeable_columns_of_any_kind(run, tmp_path):
+    rng = np.random.default_rng(0)
+    mood = rng.integers(0, 3, size=(400, 1))
+    answers = np.where(rng.random((400, 4)) < 0.7, mood, rng.integers(0, 3, size=(400, 4)))
+    words = np.array(["bad", "so-so", "good"])[answers]
+    rows = [",".join([*own, f"{rng.normal():.3f}"]) for own in words]
+    (tmp_path / "moods.csv").write_text("a,b,c,d,height\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    found = answer(run, "test", tmp_path / "moods.csv")
+    assert [group["columns"] for group in found["groups"]] == [["a", "b", "c", "d"], ["height"]]
+    assert found["all_columns"] is None
+    alone = answer(run, "test", tmp_path / "moods.csv", "--exclude", "height")
+    assert alone["all_columns"]["p_value"] == pytest.approx(alone["groups"][0]["p_value"])
+
+
 # -- the program -------------------------------------------------------------------------------------------------------
 
 

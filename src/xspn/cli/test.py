@@ -1,6 +1,7 @@
 """Find out which columns of a table can be interchanged, with evidence; no model is needed.
 
-Columns are exchangeable if permuting them changes nothing: only how many are one matters, not which.
+Columns are exchangeable if permuting them changes nothing: only how many are one matters, not which. Columns of
+different kinds, or with different labels, are never interchanged.
 """
 
 import argparse
@@ -8,13 +9,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn._core.errors import DataError, ParameterError
+from xspn._core.errors import ParameterError
 from xspn.cli.inputs import add_table_options, read_table
 from xspn.cli.learning_options import add_column_options, domains_of, excluded
 from xspn.cli.output import check_picture, print_aligned, print_json, save_picture, shortened
 
 if TYPE_CHECKING:
-    from xspn.learning.exchangeability.groups import Group
+    from xspn._core.arrays import AnyArray
+    from xspn.learning.exchangeability import Group, TestResult
+    from xspn.model.columns import Columns
 
 LEVEL = 0.01
 
@@ -31,18 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Test all columns together, then find groups."""
-    from xspn.learning.exchangeability import exchangeability_test, exchangeable_groups
+    from xspn.learning.tables.exchangeability.groups import table_groups
 
     if not 0 < args.level < 1:
         raise ParameterError(f"--level: expected a number between 0 and 1, found {args.level}")
     check_picture(args.picture)
     table = excluded(read_table(args.table, args), args.exclude)
     columns, rows = table.read(domains_of(table, args.domains))
-    if not columns.are_binary:
-        odd = next(j for j, domain in enumerate(columns.domains) if domain is None or domain.cardinality != 2)
-        raise DataError(f"{table.source}: column {table.names[odd]!r} is not binary; --exclude it")
-    whole = exchangeability_test(rows) if len(table.names) > 1 else None
-    groups = exchangeable_groups(rows, args.level)
+    domains = [domain for domain in columns.domains if domain is not None]
+    whole = _test_of_all(rows, columns)
+    groups = table_groups(rows.astype(float), domains, args.level, alike=columns.meanings)
     if args.picture is not None:
         _draw(groups, table.names, args.picture)
     found = [_plain(group, table.names) for group in groups]
@@ -60,6 +61,19 @@ def run(args: argparse.Namespace) -> int:
     if alone:
         sys.stdout.write(f"on their own: {shortened(alone, 12)} ({len(alone)})\n")
     return 0
+
+
+def _test_of_all(rows: "AnyArray", columns: "Columns") -> "TestResult | None":
+    """Test all columns together, if there are several of one kind only."""
+    from xspn.learning.exchangeability import exchangeability_test
+    from xspn.learning.tables.exchangeability.groups import table_test
+
+    if len(columns) < 2 or len(set(zip(columns.domains, columns.meanings, strict=True))) > 1:
+        return None
+    domain = columns.domains[0]
+    if domain is None or domain.cardinality == 2:
+        return exchangeability_test(rows)
+    return table_test(rows.astype(float), domain)
 
 
 def _plain(group: "Group", names: tuple[str, ...]) -> dict[str, Any]:

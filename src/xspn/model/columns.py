@@ -11,7 +11,7 @@ from xspn._core.checks import Names, as_array, cell_name, column_index, numbers_
 from xspn._core.errors import DataError, QueryError, StructureError
 from xspn.circuit.domain import Domain
 from xspn.model.frames import as_frame, cells_of, column_of, need_pandas
-from xspn.model.labels import Labels, Place, checked_labels, codes_of
+from xspn.model.labels import Labels, Place, checked_labels, codes_of, means_no_and_yes
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,11 @@ class Columns:
     def are_binary(self) -> bool:
         """Whether every column has two values."""
         return all(domain is not None and domain.cardinality == 2 for domain in self.domains)
+
+    @property
+    def meanings(self) -> tuple[Labels | None, ...]:
+        """What the codes of each column stand for; None where they are numbers, or mean no and yes in any words."""
+        return tuple(None if own is None or means_no_and_yes(own) else own for own in self.labels)
 
     def index(self, variable: int | str) -> int:
         """Return the column of a variable given by index or by name."""

@@ -92,8 +92,14 @@ def in_order(labels: Sequence[Label]) -> Labels:
         (('No', 'Yes'), ('red', 'blue'))
     """
     own = tuple(labels)
-    if len(own) == 2:
-        words = tuple(str(label).strip().lower() for label in own)
-        if words[::-1] in BINARY_WORDS:
-            return own[::-1]
-    return own
+    return own[::-1] if means_no_and_yes(own[::-1]) else own
+
+
+def means_no_and_yes(labels: Labels) -> bool:
+    """Whether the first of two labels says no and the second yes, in any of the usual words.
+
+    Examples:
+        >>> means_no_and_yes(("No", "Yes")), means_no_and_yes((False, True)), means_no_and_yes(("red", "blue"))
+        (True, True, False)
+    """
+    return tuple(str(label).strip().lower() for label in labels) in BINARY_WORDS

@@ -1,5 +1,6 @@
 """Which variables can be interchanged with which: a partition found from data, with evidence."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.exchangeability.global_test import global_test
 from xspn.learning.summary import Summary
+
+Part = tuple[IntArray, TestResult | None]  # some variables, and the test that did not reject them
 
 
 @dataclass(frozen=True)
@@ -51,34 +54,44 @@ def exchangeable_groups(X: Any, level: float = 0.01) -> list[Group]:
     names = column_names(X)
     bits = binary_table(table(X, what="X"), names, allow_missing=True)
     data = BinaryData.of(bits)
-    everything = np.arange(bits.shape[1])
-    cells = data.slice(np.arange(len(data.bits)), everything)
-    summary = Summary.of(cells, data.weights)
-    found: list[Group] = []
-    for members, test in _partition(summary, level):
+    cells = data.slice(np.arange(len(data.bits)), np.arange(bits.shape[1]))
+    return as_groups(binary_partition(Summary.of(cells, data.weights), level), names)
+
+
+def as_groups(found: Iterable[Part], names: Sequence[str] | None = None) -> list[Group]:
+    """Return the parts of a partition with their names, largest first."""
+    groups = []
+    for members, test in found:
         own = tuple(int(v) for v in members)
-        found.append(Group(own, None if names is None else tuple(names[v] for v in own), test))
-    return sorted(found, key=lambda group: (-len(group.variables), group.variables))
+        groups.append(Group(own, None if names is None else tuple(names[v] for v in own), test))
+    return sorted(groups, key=lambda group: (-len(group.variables), group.variables))
 
 
-def _partition(summary: Summary, level: float) -> list[tuple[IntArray, TestResult | None]]:
-    if summary.n == 1:
-        return [(np.array([0]), None)]
-    tree = to_tree(average(squareform(_distances(summary), checks=False)))
+def binary_partition(summary: Summary, level: float) -> list[Part]:
+    """Partition bits into groups that the global test does not reject."""
     cells, weights = summary.rows()
-    found: list[tuple[IntArray, TestResult | None]] = []
-    stack: list[ClusterNode] = [tree]
+
+    def test(members: IntArray) -> TestResult:
+        return global_test(Summary.of(cells[:, members], weights), p_value="auto")
+
+    return partition(_distances(summary), test, level) if summary.n > 1 else [(np.array([0]), None)]
+
+
+def partition(distances: FloatArray, test: Callable[[IntArray], TestResult], level: float) -> list[Part]:
+    """Walk the tree of nearest groups from the top: keep what the test does not reject, open what it does."""
+    found: list[Part] = []
+    stack: list[ClusterNode] = [to_tree(average(squareform(distances, checks=False)))]
     while stack:
         node = stack.pop()
         members = np.sort(np.array(node.pre_order(), dtype=np.int64))
         if node.is_leaf():
             found.append((members, None))
             continue
-        test = global_test(Summary.of(cells[:, members], weights), p_value="auto")
-        if test.rejects(level):
+        result = test(members)
+        if result.rejects(level):
             stack += [node.get_left(), node.get_right()]
         else:
-            found.append((members, test))
+            found.append((members, result))
     return found
 
 
