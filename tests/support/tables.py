@@ -17,7 +17,7 @@ def table_summary(cells, domains, weights=None):
     cells = np.asarray(cells, dtype=np.float64)
     if isinstance(domains, Domain):
         domains = [domains] * cells.shape[1]
-    data = TableData.of(cells, domains, weights)
+    data = TableData.of(cells, domains, weights, merge_equal_rows=False)
     columns = zip(data.domains, data.spreads.tolist(), data.floors.tolist(), strict=True)
     return TableSummary(data.cells, data.weights, tuple(Column(*column) for column in columns))
 

@@ -30,6 +30,7 @@ class TableSlice(Slice):
         self.summary = summary
         self._variables = np.arange(summary.n) if variables is None else variables
         self._context = context
+        self._made: tuple[LearnConfig, Candidate] | None = None
 
     def constant(self) -> BoolArray:
         """Mark the columns that have one value only."""
@@ -53,7 +54,7 @@ class TableSlice(Slice):
             return groups
         make, data = _fallback_of(config), self._informed(config)
         apart = sum(make(data.part(group), self._variables[group]).score(self.summary.weights) for group in groups)
-        joint = make(data, self._variables).score(self.summary.weights)
+        joint = self.fallback(config).score(self.summary.weights)
         return groups if joint <= apart + self._price() else [np.arange(self.n)]
 
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
@@ -75,12 +76,13 @@ class TableSlice(Slice):
             return False
         if not self.summary.columns[0].is_real:
             return True
-        return (
-            self._best_split(
-                "bernoulli", 0, config, lambda data, variables: exchangeable_leaf(data, variables, config.smoothing)
-            )
-            is None
-        )
+
+        def make(data: TableLeafData, variables: IntArray) -> Candidate | None:
+            return exchangeable_leaf(data, variables, config.smoothing)
+
+        whole = make(self._informed(config), self._variables)
+        splits = proposed_splits("bernoulli", self.summary, 0)
+        return whole is not None and self._best_split(splits, config, make, whole) is None
 
     def univariate(self, config: LearnConfig) -> Node:
         """Return a leaf for each column."""
@@ -92,17 +94,20 @@ class TableSlice(Slice):
         return self.univariate(config) if found is None else found.node
 
     def fallback(self, config: LearnConfig) -> Candidate:
-        """Return what the fallback of the configuration makes of the slice."""
-        return _fallback_of(config)(self._informed(config), self._variables)
+        """Return what the fallback of the configuration makes of the slice; it is asked for more than once."""
+        if self._made is None or self._made[0] != config:
+            self._made = config, _fallback_of(config)(self._informed(config), self._variables)
+        return self._made[1]
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Return the proposed split whose clusters predict left-out rows best, if they do so better than one leaf."""
-        return self._best_split(config.clustering, seed, config, _fallback_of(config))
+        splits = proposed_splits(config.clustering, self.summary, seed)
+        return self._best_split(splits, config, _fallback_of(config), self.fallback(config))
 
-    def _best_split(self, clustering: str, seed: int, config: LearnConfig, make: "Maker") -> Split | None:
-        whole = make(self._informed(config), self._variables)
-        best, best_score = None, -np.inf if whole is None else whole.score(self.summary.weights) + self._price()
-        for split in proposed_splits(clustering, self.summary, seed):
+    def _best_split(self, splits: list[Split], config: LearnConfig, make: "Maker", whole: Candidate) -> Split | None:
+        """Return the best of several splits, if its clusters predict better than the leaf of the whole slice."""
+        best, best_score = None, whole.score(self.summary.weights) + self._price()
+        for split in splits:
             score = self._score(split, config, make)
             if score > best_score:
                 best, best_score = split, score

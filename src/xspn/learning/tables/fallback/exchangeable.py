@@ -16,6 +16,7 @@ from xspn.leaves.exchangeable import Exchangeable
 from xspn.statistics import Statistic, Total, ValueCounts
 
 MOST_CLASSES = 20_000  # of a leaf; value counts of many columns with many values have more
+CLASSES_PER_ROW = 10  # beyond it nearly every row is the only one of its class
 EM_STEPS = 20
 
 
@@ -31,7 +32,7 @@ def exchangeable_leaf(data: TableLeafData, variables: IntArray, alpha: float) ->
         return exchangeable_normal(data, variables, alpha)
     n, k = len(variables), column.n_values
     statistics: list[Statistic] = []
-    if comb(n + k - 1, k - 1) <= MOST_CLASSES:
+    if comb(n + k - 1, k - 1) <= min(MOST_CLASSES, CLASSES_PER_ROW * data.own.total):
         statistics.append(ValueCounts(k))
     if column.domain.ordered:
         statistics.append(Total(k))

@@ -13,7 +13,8 @@ from xspn.learning.tables.summary import TableSummary
 from xspn.leaves.gaussian import LOG_2PI, Gaussian
 
 MOST_PARTS = 3
-EM_STEPS = 25
+EM_STEPS = 20
+POSTERIOR_TOLERANCE = 0.01
 PARAMETERS_OF_PART = 3
 ROWS_PER_PART = 10.0
 TINY = 1e-300
@@ -43,7 +44,11 @@ class _Fit:
         for _ in range(EM_STEPS if n_parts > 1 else 0):
             self._set_parameters(self._sums())
             logs = self._own_logs()
-            self.posterior = np.exp(logs - logsumexp_quiet(logs, axis=0))
+            posterior = np.exp(logs - logsumexp_quiet(logs, axis=0))
+            settled = float(np.abs(posterior - self.posterior).max(initial=0.0)) < POSTERIOR_TOLERANCE
+            self.posterior = posterior
+            if settled:
+                break
         self._set_parameters(self._sums())
 
     def _start(self) -> FloatArray:

@@ -1,5 +1,7 @@
 """Probabilities of ordered values: neighbours are alike, so counts may be spread to them."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from xspn._core.arrays import FloatArray
@@ -33,14 +35,23 @@ def ordered_probabilities(
     plain_without = np.maximum(counts - unit, 0.0) + alpha
     plain_without = plain_without / max(total - unit + k * alpha, TINY)
     experts, left_out = [plain], [plain_without]
-    places = np.arange(k)
     for width in BANDWIDTHS:
         if width >= k or total <= unit:
             break
-        kernel = np.exp(-0.5 * ((places[:, None] - places[None, :]) / width) ** 2)
-        kernel /= kernel.sum(axis=0)
-        experts.append(kernel @ counts / total)
-        left_out.append(np.maximum(kernel @ counts - unit * np.diag(kernel), 0.0) / (total - unit))
+        kernel = _kernel(k, width)
+        spread = kernel @ counts
+        experts.append(spread / total)
+        left_out.append(np.maximum(spread - unit * np.diag(kernel), 0.0) / (total - unit))
     shares = shares_of_experts(np.array(left_out), own)
     mixed = shares @ np.array(experts)
     return mixed / mixed.sum(), np.asarray(shares @ np.array(left_out))
+
+
+@lru_cache(maxsize=256)
+def _kernel(k: int, width: float) -> FloatArray:
+    """Return how each of k ordered values is spread: columns sum to 1, so that nothing leaves at the ends."""
+    places = np.arange(k)
+    kernel = np.exp(-0.5 * ((places[:, None] - places[None, :]) / width) ** 2)
+    kernel = kernel / kernel.sum(axis=0)
+    kernel.flags.writeable = False  # it is shared by all who ask
+    return np.asarray(kernel)

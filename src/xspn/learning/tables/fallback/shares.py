@@ -4,8 +4,9 @@ import numpy as np
 
 from xspn._core.arrays import FloatArray
 
-PRIOR_ROWS = 3.0
-EM_STEPS = 50
+PRIOR_ROWS = 0.5
+EM_STEPS = 30
+SHARE_TOLERANCE = 1e-3
 
 
 def shares_of_experts(left_out: FloatArray, weights: FloatArray) -> FloatArray:
@@ -19,6 +20,9 @@ def shares_of_experts(left_out: FloatArray, weights: FloatArray) -> FloatArray:
     chances, own = left_out[:, possible], weights[possible]
     shares = np.full(len(left_out), 1.0 / len(left_out))
     for _ in range(EM_STEPS):
+        previous = shares
         shares = shares * (chances @ (own / (shares @ chances))) + PRIOR_ROWS
-        shares /= shares.sum()
+        shares = shares / shares.sum()
+        if abs(shares - previous).max() < SHARE_TOLERANCE:
+            break
     return shares
