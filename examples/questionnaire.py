@@ -33,7 +33,7 @@ def write_csv(path: Path, rows: np.ndarray) -> None:
 def main(folder: Path) -> None:
     rng = np.random.default_rng(1)
     whole = answers(3000, rng)
-    holes = np.where(rng.random(whole.shape) < 0.3, np.nan, whole)  # three answers in ten are missing
+    holes = np.where(rng.random(whole.shape) < 0.1, np.nan, whole)  # one answer in ten is missing
     write_csv(folder / "survey.csv", holes[:600])
     model = XSPN(random_state=0).fit(holes)  # nothing is imputed, no row is dropped
     circuit = Circuit.of_graph(model.circuit_.graph, ITEMS)
