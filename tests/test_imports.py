@@ -14,6 +14,7 @@ ROOMS = [
     "baselines",
     "plotting",
     "estimators",
+    "distributed",
     "datasets",
     "io",
     "model",

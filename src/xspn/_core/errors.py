@@ -51,3 +51,7 @@ class ChecksumError(DatasetError):
 
 class MissingExtraError(XSPNError, ImportError):
     """An optional package that is not installed; the message says which extra brings it."""
+
+
+class ClusterError(XSPNError, RuntimeError):
+    """A cluster that failed: a partition that cannot be read, workers that die, a scheduler that is gone."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -12,6 +12,7 @@ from xspn._core.arrays import FloatArray
 from xspn._core.checks import table
 from xspn._core.errors import DataError
 from xspn._core.random import RandomState
+from xspn.distributed import is_elsewhere
 from xspn.estimators.table_input import TableInput
 from xspn.model import Circuit
 from xspn.model.completion import Method, completed, table_of_marginals
@@ -44,20 +45,39 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
     circuit_: Circuit
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return the log-likelihood of each row; missing values (NaN) are summed out."""
+        """Return the log-likelihood of each row; missing values (NaN) are summed out.
+
+        For a Dask collection or a Parquet path the answer is a Dask array, and nothing is computed yet.
+        """
+        if is_elsewhere(X):
+            return cast(FloatArray, self._elsewhere().answers(self, "score_samples", X))
         rows = self._query_rows(X)
         return self.circuit_.log_likelihood(rows)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows."""
-        scores = self.score_samples(X)
-        if not len(scores):
+        if is_elsewhere(X):
+            mean, count = cast(tuple[float, int], self._elsewhere().mean_and_count(self.score_samples(X)))
+        else:
+            scores = self.score_samples(X)
+            count = len(scores)
+            mean = float(scores.mean()) if count else np.nan
+        if not count:
             raise DataError("X: found 0 sample(s) while a minimum of 1 is required: the mean of nothing is undefined")
-        return float(scores.mean())
+        return mean
 
-    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Any:
-        """Return random rows: a DataFrame with the same labels and types if the model was fitted to one."""
+    def sample(self, n_samples: int = 1, random_state: RandomState = None, chunks: int | None = None) -> Any:
+        """Return random rows: a DataFrame with the same labels and types if the model was fitted to one.
+
+        Args:
+            n_samples: How many rows.
+            random_state: The seed.
+            chunks: Return a lazy Dask array or DataFrame with so many rows in each partition.
+        """
         check_is_fitted(self)
+        if chunks is not None:
+            width = self.n_features_in_
+            return self._elsewhere().samples(self, n_samples, chunks, random_state, self._template, width)
         return self._given_back(self.circuit_.sample(n_samples, random_state=random_state))
 
     def predict_marginals(self, X: Any) -> Any:
@@ -66,8 +86,10 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         For a table of binary columns: P(variable is 1 | row), an array (rows, variables). For other tables the columns
         of the answer are those of `marginal_names()`: a binary variable has one, P(1 | row); a categorical or ordinal
         one has P(value | row) for each value; a real one has its mean given the row. The answer is a DataFrame if the
-        model was fitted to one.
+        model was fitted to one. For a Dask collection or a Parquet path it is a lazy Dask array or DataFrame.
         """
+        if is_elsewhere(X):
+            return self._marginals_elsewhere(X)
         rows = self._query_rows(X)
         if self.columns_.are_binary:
             return self.circuit_.marginals(rows)
@@ -82,6 +104,13 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
             return answer
         index = getattr(X, "index", None)
         return type(self._template)(answer, index=index, columns=self.marginal_names())
+
+    def _marginals_elsewhere(self, X: Any) -> Any:
+        names = self.marginal_names()
+        if self.columns_.are_binary or self._template is None:
+            return self._elsewhere().answers(self, "predict_marginals", X, width=len(names))
+        template = type(self._template)(columns=names, dtype=np.float64)
+        return self._elsewhere().tables(self, "predict_marginals", X, template)
 
     def marginal_names(self) -> list[str]:
         """Return the names of the columns of `predict_marginals`, such as "colour=red"; X0, X1, … without names."""
@@ -101,7 +130,12 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
             method: "marginal" takes each cell's likeliest value given the row, and the mean for real variables; "mpe"
                 the likeliest completion of the row as a whole; "sample" a random completion.
             random_state: The seed for "sample".
+
+        For a Dask collection or a Parquet path the answer is a lazy Dask array or DataFrame.
         """
+        if is_elsewhere(X):
+            chance = {"random_state": random_state} if method == "sample" else {}
+            return self._elsewhere().tables(self, "impute", X, method=method, **chance)
         rows = self._query_rows(X)
         filled = completed(self.circuit_, rows, method, random_state)
         if self.binarize is not None:

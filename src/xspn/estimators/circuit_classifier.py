@@ -1,13 +1,13 @@
 """Classification by one circuit per class: exact posteriors, whatever made the circuits."""
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.errors import DataError
@@ -15,6 +15,7 @@ from xspn._core.logspace import logsumexp_quiet
 from xspn._core.random import RandomState, child_seed, generator
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node, Product, Sum
+from xspn.distributed import is_elsewhere
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.table_input import TableInput
 from xspn.leaves.categorical import Categorical
@@ -68,7 +69,12 @@ class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
         return np.stack(logs, axis=1)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return log P(y | x) for every class; the classes' frequencies where a row is impossible under all."""
+        """Return log P(y | x) for every class; the classes' frequencies where a row is impossible under all.
+
+        For a Dask collection or a Parquet path this and the other predictions are lazy Dask arrays.
+        """
+        if is_elsewhere(X):
+            return cast(FloatArray, self._elsewhere().answers(self, "predict_log_proba", X, width=self._n_classes()))
         joint = self._joint(X)
         impossible = np.isneginf(joint).all(axis=1)
         if impossible.any():
@@ -78,12 +84,21 @@ class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return P(y | x) for every class."""
+        if is_elsewhere(X):
+            return cast(FloatArray, self._elsewhere().answers(self, "predict_proba", X, width=self._n_classes()))
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the likeliest class of each row."""
+        if is_elsewhere(X):
+            check_is_fitted(self)
+            return cast(AnyArray, self._elsewhere().answers(self, "predict", X, kind=self.classes_.dtype))
         likeliest = np.argmax(self.predict_log_proba(X), axis=1)
         return np.asarray(self.classes_[likeliest])
+
+    def _n_classes(self) -> int:
+        check_is_fitted(self)
+        return len(self.classes_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")

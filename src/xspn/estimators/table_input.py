@@ -2,33 +2,20 @@
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import as_array, table, weights_of_rows
-from xspn._core.errors import DataError, ParameterError
+from xspn._core.errors import DataError
 from xspn.circuit.domain import Domain
-from xspn.learning.binary import binary_table
+from xspn.distributed import is_elsewhere
+from xspn.learning.binary import binarized, binary_table
 from xspn.learning.data import Bits
 from xspn.model.columns import Columns
 from xspn.model.frames import as_frame, names_of
 from xspn.model.reading import read_table
-
-
-def binarized(array: AnyArray, threshold: float | None) -> AnyArray:
-    """Return 1 where a value is above the threshold, 0 elsewhere, NaN where missing; unchanged without threshold."""
-    if threshold is None:
-        return array
-    if not isinstance(threshold, int | float | np.number) or isinstance(threshold, bool) or np.isnan(threshold):
-        raise ParameterError(f"binarize: expected a number or None, found {threshold!r}")
-    values = np.asarray(array, dtype=np.float64)
-    if np.isinf(values).any():
-        row, column = (int(i) for i in np.argwhere(np.isinf(values))[0])
-        raise DataError(f"X: expected finite numbers, found an infinity (inf) at row {row}, column {column}")
-    return np.where(np.isnan(values), np.nan, (values > threshold).astype(np.float64))
 
 
 class TableInput(BaseEstimator):  # type: ignore[misc]
@@ -55,6 +42,13 @@ class TableInput(BaseEstimator):  # type: ignore[misc]
         """Read a training table that must be binary; missing values pass if the estimator's tags say so."""
         cells = self._training_table(X)
         return binary_table(cells, self.columns_.names, get_tags(self).input_tags.allow_nan)
+
+    def _elsewhere(self) -> Any:
+        """Return what answers questions about tables that are not in memory; Dask is imported here and not before."""
+        check_is_fitted(self)
+        from xspn.distributed import lazy
+
+        return lazy
 
     def _query_rows(self, X: Any) -> AnyArray:
         """Read a table that questions are asked about: codes, NaN where a value is missing."""
@@ -101,6 +95,10 @@ class TableInput(BaseEstimator):  # type: ignore[misc]
 
 def _plain_table(X: Any) -> Any | None:
     """Return a DataFrame as such and None for anything else, refusing what can be no table of ours."""
+    if is_elsewhere(X):
+        raise DataError(
+            "X: a Dask table or a Parquet path is not taken here; pass a table in memory, as X.compute() gives"
+        )
     if hasattr(X, "toarray"):
         raise DataError("X: sparse tables are not supported; pass X.toarray()")
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":

@@ -1,18 +1,21 @@
 """`XSPN`: learn a circuit from a table."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.errors import DataError, ParameterError
 from xspn._core.random import generator
+from xspn.distributed import is_elsewhere
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.explain import explain
 from xspn.estimators.options import learn_config
 from xspn.estimators.parameters import LearnerParameters
 from xspn.estimators.progress import learning_progress
+from xspn.learning.assembly import Learned
 from xspn.learning.binary import binary_table
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
@@ -21,6 +24,9 @@ from xspn.learning.source import TrainingData
 from xspn.learning.tables import TableData
 from xspn.learning.trace import Trace
 from xspn.model import Circuit
+
+if TYPE_CHECKING:
+    from xspn.distributed.growth import PassReport
 
 EQUAL_ROWS_MATTER = ("gmm",)  # clusterings that cannot take weights
 
@@ -37,6 +43,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         n_features_in_: The number of columns.
         feature_names_in_: Their names, if the table was a DataFrame.
         valid_score_: The mean log-likelihood of `X_valid`, if there was any.
+        passes_: What each pass over the data did, if the table was not in memory and too large to be gathered.
 
     Examples:
         >>> import numpy as np
@@ -52,31 +59,65 @@ class XSPN(LearnerParameters, DensityEstimator):
     circuit_: Circuit
     trace_: Trace
     valid_score_: float
+    passes_: "tuple[PassReport, ...]"
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, *, X_valid: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, X_valid: Any = None, sample_weight: Any = None, checkpoint: Any = None
+    ) -> Self:
         """Learn the circuit.
 
         Args:
             X: A table (array or DataFrame); NaN, None or NA where a value is missing. What kind each column is, is
-                found by the rules of `xspn.model.kinds`, or said by the parameter `domains`.
+                found by the rules of `xspn.model.kinds`, or said by the parameter `domains`. A Dask array or DataFrame,
+                or the path of a Parquet file or folder, is learned from where it is: such a table must be binary unless
+                it is small enough to be gathered.
             y: Ignored.
             X_valid: Rows kept apart; their mean log-likelihood becomes `valid_score_`.
             sample_weight: How often each row counts.
+            checkpoint: For tables that are not in memory: a file to save to after each pass over the data, and to go on
+                from if it is there.
         """
         config = learn_config(self)
+        for attribute in ("valid_score_", "passes_"):  # those of an earlier fit
+            if hasattr(self, attribute):
+                delattr(self, attribute)
+        if is_elsewhere(X):
+            learned = self._learned_elsewhere(X, sample_weight, checkpoint, config)
+        elif checkpoint is not None:
+            raise ParameterError("checkpoint: only for Dask tables and Parquet paths; this table is in memory")
+        else:
+            learned = self._learned(X, sample_weight, config)
+        self.circuit_, self.trace_ = Circuit.of_columns(learned.graph, self.columns_), learned.trace
+        if X_valid is not None:
+            self.valid_score_ = self.score(X_valid)
+        return self
+
+    def _learned(self, X: Any, sample_weight: Any, config: LearnConfig) -> Learned:
+        """Learn from a table in memory."""
         cells = self._training_table(X)
         data = self._data(cells, self._row_weights(sample_weight, len(cells)), config)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         with learning_progress(self.verbose, self.n_estimators) as progress:
-            learned = learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress)
-        circuit = Circuit.of_columns(learned.graph, self.columns_)
-        self.circuit_, self.trace_ = circuit, learned.trace
-        if hasattr(self, "valid_score_"):
-            del self.valid_score_  # that of an earlier fit
-        if X_valid is not None:
-            self.valid_score_ = self.score(X_valid)
-        return self
+            return learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress)
+
+    def _learned_elsewhere(self, X: Any, sample_weight: Any, checkpoint: Any, config: LearnConfig) -> Learned:
+        """Learn from a table that is not in memory; one that is small enough is fetched."""
+        from xspn.distributed.gathering import binary_template, gathered, is_small
+        from xspn.distributed.learning import Source, learn_elsewhere
+
+        if is_small(X):
+            weights = gathered(sample_weight) if is_elsewhere(sample_weight) else sample_weight
+            return self._learned(gathered(X), weights, config)
+        self._training_table(binary_template(X))
+        if not self.columns_.are_binary or any(self.columns_.labels):
+            raise DataError("domains: tables that are not in memory must be binary; leave `domains` out")
+        seed = int(generator(self.random_state).integers(2**63 - 1))
+        source = Source(X, sample_weight, self.binarize)
+        with learning_progress(self.verbose, self.n_estimators) as progress:
+            grown = learn_elsewhere(source, config, seed, self.n_estimators, checkpoint, progress)
+        self.passes_ = grown.passes
+        return grown.learned
 
     def _data(self, cells: AnyArray, weights: FloatArray | None, config: LearnConfig) -> TrainingData:
         """Return the rows as the learner wants them: bits where all columns are binary."""

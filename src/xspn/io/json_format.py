@@ -23,6 +23,7 @@ from typing import Any
 from xspn._core.errors import FormatError, XSPNError
 from xspn.circuit.domain import Domain
 from xspn.circuit.graph import Graph, from_records
+from xspn.circuit.nodes import Node
 from xspn.leaves.base import Leaf, leaf_from_params
 from xspn.model import Circuit
 from xspn.model.columns import Columns
@@ -47,13 +48,29 @@ def to_json(circuit: Circuit, indent: int | None = None, notes: dict[str, Any] |
         "domains": [None if domain is None else domain.to_params() for domain in columns.domains],
         "labels": [own and list(own) for own in columns.labels] if any(columns.labels) else None,
         "dtypes": list(columns.dtypes) if any(columns.dtypes) else None,
-        "nodes": [_node(kind, payload, children) for kind, payload, children in circuit.graph.records()],
+        "nodes": plain_nodes(circuit.graph),
     }
     ordered = any(domain is not None and domain.ordered for domain in columns.domains)
     schema = 2 if ordered or notes or content["labels"] or content["dtypes"] else 1
     content = {key: content[key] for key in KEYS[schema]} | ({"notes": notes} if notes else {})
     head = {"format": FORMAT, "schema": schema, "digest": _digest(content)}
     return json.dumps({**head, **content}, indent=indent, allow_nan=False, ensure_ascii=False)
+
+
+def plain_nodes(graph: Graph) -> list[dict[str, Any]]:
+    """Return the nodes as plain values, children before parents."""
+    return [_node(kind, payload, children) for kind, payload, children in graph.records()]
+
+
+def root_of_plain(nodes: list[dict[str, Any]]) -> Node:
+    """Return the root of nodes that `plain_nodes` wrote.
+
+    Examples:
+        >>> from xspn import Bernoulli
+        >>> root_of_plain(plain_nodes(Graph(Bernoulli(0, p=0.1))))
+        Bernoulli(0, p=0.1)
+    """
+    return from_records([_record(node, index) for index, node in enumerate(nodes)])
 
 
 def _node(kind: str, payload: Any, children: tuple[int, ...]) -> dict[str, Any]:

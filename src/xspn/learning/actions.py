@@ -51,7 +51,9 @@ class Actions:
         if split is None:
             record.operation = Operation.NO_SPLIT
             self._fall_back(record, slice)
-        elif split.variable is not None and any(condition.relation == "=" for condition in split.conditions):
+            return
+        record.rule = split.rule
+        if split.variable is not None and any(condition.relation == "=" for condition in split.conditions):
             self._cut(record, split, split.variable)
         else:
             self._mix(record, split)

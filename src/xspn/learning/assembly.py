@@ -7,6 +7,7 @@ import numpy as np
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node, Product, Sum
 from xspn.learning.clustering.base import Condition
+from xspn.learning.clustering.rule import Rule
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.policy import Operation
 from xspn.learning.task import Task
@@ -27,6 +28,7 @@ class Record:
     weights: list[float] | None = None  # of a sum; None for a product
     cut: int | None = None  # the variable whose value tells the children of a sum apart
     conditions: tuple[Condition, ...] = ()  # what holds of it in each
+    rule: Rule | None = None  # which child of a sum rows belong to that are not at hand
     extra: list[list[Node]] = field(default_factory=list)  # leaves beside each child of a sum
     below: list[Task] = field(default_factory=list)
     children: list[int] = field(default_factory=list)  # the records of the tasks below

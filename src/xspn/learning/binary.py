@@ -6,7 +6,7 @@ import numpy as np
 
 from xspn._core.arrays import AnyArray
 from xspn._core.checks import Names, cell_name
-from xspn._core.errors import DataError
+from xspn._core.errors import DataError, ParameterError
 from xspn.learning.data import MISSING, Bits
 
 
@@ -36,6 +36,19 @@ def binary_table(array: AnyArray, names: Names | None = None, allow_missing: boo
             raise DataError(f"X: a value is missing (NaN) at {place}; this needs complete rows")
         raise DataError(f"X: expected 0 or 1, found {array[row, column]:g} at {place}")
     return np.ascontiguousarray(np.where(missing, MISSING, array), dtype=np.uint8)
+
+
+def binarized(array: AnyArray, threshold: float | None) -> AnyArray:
+    """Return 1 where a value is above the threshold, 0 elsewhere, NaN where missing; unchanged without threshold."""
+    if threshold is None:
+        return array
+    if not isinstance(threshold, int | float | np.number) or isinstance(threshold, bool) or np.isnan(threshold):
+        raise ParameterError(f"binarize: expected a number or None, found {threshold!r}")
+    values = np.asarray(array, dtype=np.float64)
+    if np.isinf(values).any():
+        row, column = (int(i) for i in np.argwhere(np.isinf(values))[0])
+        raise DataError(f"X: expected finite numbers, found an infinity (inf) at row {row}, column {column}")
+    return np.where(np.isnan(values), np.nan, (values > threshold).astype(np.float64))
 
 
 def cells_of(bits: Bits) -> AnyArray:

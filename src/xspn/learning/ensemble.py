@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 
 from xspn._core.errors import ParameterError
 from xspn._core.options import whole_number
@@ -16,6 +16,8 @@ from xspn.learning.config import LearnConfig
 from xspn.learning.learner import Progress, learn
 from xspn.learning.source import TrainingData
 from xspn.learning.trace import Branch, Trace, TraceEntry
+
+Member = tuple[list[Any], Trace]  # a circuit, flat, and its trace
 
 
 def learn_bag(
@@ -33,16 +35,21 @@ def learn_bag(
     whole_number("n_estimators", n_circuits, 1)
     check_n_jobs(n_jobs)
     if n_circuits == 1:
-        return learn(data, config, seed, effective_n_jobs(n_jobs), progress)
+        # Where joblib's loops run on a cluster, its workers are many and none of them is a thread of this process.
+        return learn(data, config, seed, min(effective_n_jobs(n_jobs), cpu_count()), progress)
     jobs = (delayed(_member)(data, config, child_seed(seed, index)) for index in range(n_circuits))
-    members: list[tuple[list[Any], Trace]] = []
+    members: list[Member] = []
     for member in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
         members.append(member)
         if progress is not None:
             progress(len(members), n_circuits)
+    return mixture_of(members, data.shape[1])
+
+
+def mixture_of(members: list[Member], n_variables: int) -> Learned:
+    """Return the uniform mixture of circuits as one."""
     roots = [from_records(records) for records, _ in members]
-    root = Sum(np.full(n_circuits, 1.0 / n_circuits), roots)
-    whole = Graph(root, data.shape[1])
+    whole = Graph(Sum(np.full(len(roots), 1.0 / len(roots)), roots), n_variables)
     return Learned(whole, _joined(whole, roots, [trace for _, trace in members]))
 
 
@@ -52,7 +59,7 @@ def check_n_jobs(n_jobs: Any) -> None:
         raise ParameterError(f"n_jobs: expected a number of workers, −1 for all cores, or None, found {n_jobs!r}")
 
 
-def _member(data: TrainingData, config: LearnConfig, seed: int) -> tuple[list[Any], Trace]:
+def _member(data: TrainingData, config: LearnConfig, seed: int) -> Member:
     """Learn a circuit on a bootstrap sample; return it flat, because nested nodes would be pickled recursively."""
     rng = np.random.default_rng(seed)
     total = round(float(data.weights.sum()))

@@ -8,12 +8,14 @@ from time import perf_counter
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from xspn._core.arrays import IntArray
 from xspn.learning.actions import Actions
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
 from xspn.learning.config import LearnConfig
+from xspn.learning.data import BinaryData
 from xspn.learning.policy import decide
-from xspn.learning.source import TrainingData, source_of
+from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.tables.data import TableData
 from xspn.learning.task import Rows, Task
 
@@ -31,20 +33,27 @@ def learn(
     """
     n_rows, n_variables = data.shape
     root = Task(Rows(np.arange(n_rows), data.weights), np.arange(n_variables), seed)
-    return assemble(learn_task(root, data, config, n_jobs, progress), n_variables)
+    return assemble(_Learner(data, source_of(data), config, progress).learn(root, n_jobs), n_variables)
 
 
-def learn_task(
-    task: Task, data: TrainingData, config: LearnConfig, n_jobs: int = 1, progress: Progress | None = None
-) -> list[Record]:
-    """Return what became of a task anywhere in the tree and of all tasks below it, parents before children."""
-    return _Learner(data, config, progress).learn(task, n_jobs)
+def learn_task(task: Task, data: BinaryData, variables: IntArray, config: LearnConfig) -> list[Record]:
+    """Return what became of a task anywhere in the tree and of all tasks below it, parents before children.
+
+    Args:
+        task: The task; its variables are some of `variables`.
+        data: A table of zeros and ones.
+        variables: Which variables of the circuit the table's columns are.
+        config: The choices.
+    """
+    return _Learner(data, BinarySource(data, variables), config).learn(task, n_jobs=1)
 
 
 class _Learner:
-    def __init__(self, data: TrainingData, config: LearnConfig, progress: Progress | None) -> None:
+    def __init__(
+        self, data: TrainingData, source: Source, config: LearnConfig, progress: Progress | None = None
+    ) -> None:
         self.data = data
-        self.source = source_of(data)
+        self.source = source
         self.config = config
         self.actions = Actions(config, self.source.indicator)
         self.progress = progress

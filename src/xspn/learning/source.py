@@ -28,14 +28,16 @@ class Source(Protocol):
 
 
 class BinarySource:
-    """A table of zeros and ones."""
+    """A table of zeros and ones; `variables` says which ones its columns are, in rising order, if not all."""
 
-    def __init__(self, data: BinaryData) -> None:
+    def __init__(self, data: BinaryData, variables: IntArray | None = None) -> None:
         self._data = data
+        self._variables = variables
 
     def slice_of(self, task: Task) -> Slice:
         """Return the slice of a task."""
-        return BinarySlice.of(self._data, task)
+        columns = None if self._variables is None else np.searchsorted(self._variables, task.variables)
+        return BinarySlice.of(self._data, task, columns)
 
     def indicator(self, variable: int, value: int) -> Leaf:
         """Return a Bernoulli leaf with p = 0 or 1."""

@@ -1,0 +1,84 @@
+"""A checkpoint: the tree as far as it has grown, and what it was grown from, in a file that is whole or not there."""
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from xspn._core.errors import DataError, FormatError
+from xspn.distributed.limits import Limits
+from xspn.distributed.partitions import Layout
+from xspn.distributed.plain import plain_tree, tree_of_plain
+from xspn.distributed.survey import Facts
+from xspn.distributed.tree import Tree
+from xspn.io.files import check_folder, write_text
+from xspn.learning.config import LearnConfig
+
+FORMAT = "xspn-checkpoint"
+SCHEMA = 1
+
+
+def identity(facts: Facts, layout: Layout, config: LearnConfig, seed: int, limits: Limits) -> dict[str, Any]:
+    """Return what must be the same for a tree to go on growing: data, settings, seed, limits."""
+    found = {
+        "data": {"rows": facts.rows, "total": facts.total, "digest": facts.digest, "columns": layout.names},
+        "settings": {**asdict(config), "seed": seed, "binarize": layout.binarize, **asdict(limits)},
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(found))
+    return plain
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file, and what its tree must have been grown from."""
+
+    path: Path
+    identity: dict[str, Any]
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str], own_identity: dict[str, Any]) -> "Checkpoint":
+        """Return the checkpoint of a file, which need not be there yet."""
+        check_folder(Path(path))
+        return cls(Path(path), own_identity)
+
+    def save(self, tree: Tree) -> None:
+        """Write the tree."""
+        content = json.dumps({"identity": self.identity, "tree": plain_tree(tree)})
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        head = json.dumps({"format": FORMAT, "schema": SCHEMA, "digest": digest})
+        write_text(self.path, f"{head}\n{content}\n")
+
+    def load(self) -> Tree | None:
+        """Return the tree, or None if there is no file yet; refuse one that was grown from something else."""
+        if not self.path.exists():
+            return None
+        content = self._content()
+        for what, own in self.identity.items():
+            stored = content["identity"].get(what, {})
+            odd = [name for name in own if stored.get(name) != own[name]]
+            if odd:
+                raise DataError(
+                    f"checkpoint {self.path}: made from other {what} ({odd[0]}: {_short(stored.get(odd[0]))} there, "
+                    f"{_short(own[odd[0]])} now); fit with what it was made from, or name another file"
+                )
+        return tree_of_plain(content["tree"])
+
+    def _content(self) -> dict[str, Any]:
+        try:
+            head, _, rest = self.path.read_text(encoding="utf-8").partition("\n")
+            facts = json.loads(head)
+            known = facts["format"] == FORMAT and facts["schema"] == SCHEMA
+        except (ValueError, KeyError, TypeError) as error:
+            raise FormatError(f"checkpoint {self.path}: not a checkpoint of a fit; name another file") from error
+        text = rest.removesuffix("\n")
+        if not known or hashlib.sha256(text.encode()).hexdigest() != facts["digest"]:
+            raise FormatError(f"checkpoint {self.path}: damaged, or of another version; delete it to begin anew")
+        content: dict[str, Any] = json.loads(text)
+        return content
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:37]}…"

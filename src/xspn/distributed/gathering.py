@@ -1,0 +1,62 @@
+"""Tables that are elsewhere but small enough to be here."""
+
+from typing import Any
+
+import numpy as np
+
+from xspn._core.errors import DataTypeError
+from xspn.distributed.limits import Limits
+from xspn.distributed.parquet import pieces_of
+from xspn.distributed.recognition import dask_module, is_path
+
+
+def is_small(X: Any) -> bool:
+    """Whether a table has at most as many cells as one place may gather (`xspn.gather_cells`)."""
+    return n_rows(X) * n_columns(X) <= Limits.configured().gather_cells
+
+
+def n_columns(X: Any) -> int:
+    """Return the number of columns."""
+    if is_path(X):
+        return len(pieces_of(X)[0])
+    return len(X.columns) if hasattr(X, "columns") else int(X.shape[1])
+
+
+def n_rows(X: Any) -> int:
+    """Return the number of rows; a collection that does not know it is computed for it, once."""
+    if is_path(X):
+        return sum(piece.n_rows for piece in pieces_of(X)[1])
+    if not hasattr(X, "columns") and not np.isnan(X.shape[0]):
+        return int(X.shape[0])
+    parts = X.to_delayed() if hasattr(X, "columns") else X.to_delayed()[:, 0].tolist()
+    dask = dask_module("dask")
+    return int(sum(dask.compute(*(dask.delayed(len)(part) for part in parts))))
+
+
+def gathered(X: Any) -> Any:
+    """Return a table as it is in memory: an array, or a DataFrame."""
+    return as_collection(X).compute()
+
+
+def as_collection(X: Any) -> Any:
+    """Return a Parquet path as a Dask DataFrame; a collection as it is."""
+    return dask_module("dask.dataframe").read_parquet(X) if is_path(X) else X
+
+
+def binary_template(X: Any) -> Any:
+    """Return two rows, zeros and ones, as a table of the same columns and types; refuse types that hold neither."""
+    collection = as_collection(X)
+    if not hasattr(collection, "columns"):
+        return np.outer([0, 1], np.ones(n_columns(X), dtype=np.int64))
+    pandas = dask_module("pandas")
+    columns = []
+    for name, dtype in collection._meta.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "biufO" or hasattr(dtype, "categories") or "str" in str(dtype):
+            raise DataTypeError(
+                f"X: column {name!r} is of type {dtype}; tables that are not in memory must be binary, and only "
+                f"those of at most {Limits.configured().gather_cells:,} cells (xspn.gather_cells) are fetched"
+            )
+        columns.append(pandas.Series([0, 1]).astype(dtype))
+    frame = pandas.concat(columns, axis=1)
+    frame.columns = list(collection.columns)
+    return frame

@@ -1,0 +1,118 @@
+"""Questions about tables that are elsewhere: asked of each partition, when the answer is wanted and not before."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray
+from xspn._core.errors import DataError
+from xspn._core.options import whole_number
+from xspn._core.random import RandomState, child_seed, generator
+from xspn.distributed.gathering import as_collection
+from xspn.distributed.recognition import dask_module, is_collection
+
+
+def answers(model: Any, asked: str, X: Any, width: int | None = None, kind: Any = np.float64, **options: Any) -> Any:
+    """Return what a method of a model answers, row by row, as a lazy Dask array.
+
+    Args:
+        model: The estimator, which is sent to each worker once.
+        asked: The name of the method; it takes a table and returns an array with a row, or a number, for each row.
+        X: A Dask collection or a Parquet path.
+        width: The number of columns of the answer; None if it is one number for each row.
+        kind: The type of the answer's cells.
+        options: Further arguments of the method.
+    """
+    array = dask_module("dask.array")
+    rest = () if width is None else (width,)
+    parts, sizes = _parts(as_collection(X))
+    delayed = _delayed(model, asked, parts, options)
+    blocks = [
+        array.from_delayed(own, (size, *rest), meta=np.empty((0,) * (1 + len(rest)), dtype=kind))
+        for own, size in zip(delayed, sizes, strict=True)
+    ]
+    return array.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def tables(model: Any, asked: str, X: Any, template: Any = None, **options: Any) -> Any:
+    """Return what a method answers as a lazy table of the same kind: an array, or a DataFrame.
+
+    Args:
+        model: The estimator.
+        asked: The name of the method; it takes a table and returns one with as many rows.
+        X: A Dask collection or a Parquet path.
+        template: An empty DataFrame with the columns of the answer, if they are not those of the table.
+        options: Further arguments of the method.
+    """
+    collection = as_collection(X)
+    if not hasattr(collection, "columns"):
+        return answers(model, asked, collection, int(collection.shape[1]), **options)
+    parts, _ = _parts(collection)
+    meta = collection._meta if template is None else template
+    delayed = _delayed(model, asked, parts, options)
+    return dask_module("dask.dataframe").from_delayed(delayed, meta=meta, verify_meta=False)
+
+
+def mean_and_count(values: Any) -> tuple[float, int]:
+    """Return the mean of a lazy array of numbers, and how many there are; this computes it."""
+    dask = dask_module("dask")
+    sums = [dask.delayed(_sum_and_count)(part) for part in values.to_delayed().tolist()]
+    found = dask.compute(*sums)
+    total, count = sum(own for own, _ in found), sum(own for _, own in found)
+    return float(total / count) if count else float("nan"), int(count)
+
+
+def samples(model: Any, n_samples: int, chunks: int, random_state: RandomState, template: Any, width: int) -> Any:
+    """Return random rows, so many to a partition, as a lazy table of the kind that the model was fitted to."""
+    whole_number("chunks", chunks, 1)
+    whole_number("n_samples", n_samples, 1)
+    dask, array = dask_module("dask"), dask_module("dask.array")
+    seed = int(generator(random_state).integers(2**63 - 1))
+    sizes = [min(chunks, n_samples - first) for first in range(0, n_samples, chunks)]
+    shared = dask.delayed(model, traverse=False)
+    parts = [dask.delayed(_sample, pure=False)(shared, size, child_seed(seed, k)) for k, size in enumerate(sizes)]
+    if template is not None:
+        return dask_module("dask.dataframe").from_delayed(parts, meta=template, verify_meta=False)
+    meta = np.empty((0, 0))
+    return array.concatenate(
+        [array.from_delayed(own, (n, width), meta=meta) for own, n in zip(parts, sizes, strict=True)]
+    )
+
+
+def _parts(collection: Any) -> tuple[Sequence[Any], Sequence[float]]:
+    """Return the partitions of a collection, and how many rows they have where that is known."""
+    if not is_collection(collection) or collection.ndim != 2:
+        raise DataError("X: expected a 2-D Dask array, a Dask DataFrame or a Parquet path")
+    if hasattr(collection, "columns"):
+        parts = list(collection.to_delayed())
+        return parts, [np.nan] * len(parts)
+    whole_rows = collection.rechunk({1: -1})
+    return whole_rows.to_delayed()[:, 0].tolist(), whole_rows.chunks[0]
+
+
+def _delayed(model: Any, method: str, parts: Sequence[Any], options: dict[str, Any]) -> list[Any]:
+    """Return the delayed answer for each partition; each has a seed of its own where chance plays a part."""
+    dask = dask_module("dask")
+    shared = dask.delayed(model, traverse=False)
+    seeds: list[int | None] = [None] * len(parts)
+    if "random_state" in options:
+        seed = int(generator(options.pop("random_state")).integers(2**63 - 1))
+        seeds = [child_seed(seed, k) for k in range(len(parts))]
+    return [
+        dask.delayed(_answer, pure=False)(shared, method, part, options, own)
+        for part, own in zip(parts, seeds, strict=True)
+    ]
+
+
+def _answer(model: Any, method: str, part: Any, options: dict[str, Any], seed: int | None) -> Any:
+    chance = {} if seed is None else {"random_state": seed}
+    return getattr(model, method)(part, **options, **chance)
+
+
+def _sample(model: Any, n_samples: int, seed: int) -> Any:
+    return model.sample(n_samples, random_state=seed)
+
+
+def _sum_and_count(values: FloatArray) -> tuple[float, int]:
+    return float(values.sum()), len(values)

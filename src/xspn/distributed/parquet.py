@@ -1,0 +1,115 @@
+"""Parquet files in pieces: whole row groups, read in batches."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xspn._core.arrays import AnyArray
+from xspn._core.checks import Names
+from xspn._core.errors import DataError, DataTypeError
+from xspn.distributed.recognition import dask_module
+
+ROWS_PER_PIECE = 500_000  # row groups that are small are read together
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some row groups of one file.
+
+    Attributes:
+        files: The file system, which knows how to open the path on any machine that can see it.
+        path: The file.
+        row_groups: Which of its row groups.
+        n_rows: How many rows they have.
+        names: The columns.
+    """
+
+    files: Any
+    path: str
+    row_groups: tuple[int, ...]
+    n_rows: int
+    names: Names
+
+    @property
+    def source(self) -> str:
+        """What the piece is called in messages."""
+        first, last = self.row_groups[0], self.row_groups[-1]
+        which = f"row group {first}" if first == last else f"row groups {first} to {last}"
+        return f"{self.path}, {which}"
+
+
+def pieces_of(path: Any) -> tuple[Names, list[Piece]]:
+    """Return the columns and the pieces of a Parquet file, of a folder of them, or of a pattern."""
+    parquet = dask_module("pyarrow.parquet")
+    files, paths = _files(os.fspath(path))
+    names: Names | None = None
+    pieces: list[Piece] = []
+    for own in paths:
+        try:
+            with files.open(own, "rb") as stream:
+                facts = parquet.ParquetFile(stream).metadata
+                found = tuple(parquet.ParquetFile(stream).schema_arrow.names)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{own}: not a Parquet file that can be read ({str(error).splitlines()[0]})") from error
+        if names is not None and found != names:
+            raise DataError(f"{own}: expected the columns of {paths[0]}, found others or another order")
+        names = found
+        groups: list[int] = []
+        rows = 0
+        for group in range(facts.num_row_groups):
+            groups.append(group)
+            rows += facts.row_group(group).num_rows
+            if rows >= ROWS_PER_PIECE or group == facts.num_row_groups - 1:
+                pieces.append(Piece(files, own, tuple(groups), rows, names))
+                groups, rows = [], 0
+    return names or (), pieces
+
+
+def _files(path: str) -> tuple[Any, list[str]]:
+    """Return the file system and the files that a path stands for, in order."""
+    files, place = dask_module("fsspec.core").url_to_fs(path)
+    found = files.glob(place) if any(mark in place for mark in "*?[") else [place]
+    if len(found) == 1 and files.isdir(found[0]):
+        folder = found[0].rstrip("/")
+        found = [own for own in files.find(folder) if own.endswith((".parquet", ".pq"))]
+        if not found:
+            raise DataError(f"{path}: the folder holds no file whose name ends in .parquet or .pq")
+    if not found or not files.exists(found[0]):
+        raise FileNotFoundError(2, "no such Parquet file or folder", path)
+    return files, sorted(found)
+
+
+def batches_of(piece: Piece, n_rows: int) -> Iterator[AnyArray]:
+    """Yield the piece's rows as arrays of at most so many rows; NaN where a cell is null."""
+    parquet = dask_module("pyarrow.parquet")
+    with piece.files.open(piece.path, "rb") as stream:
+        file = parquet.ParquetFile(stream)
+        for batch in file.iter_batches(n_rows, row_groups=list(piece.row_groups), use_threads=False):
+            yield _array(batch, piece.names)
+
+
+def _array(batch: Any, names: Names) -> AnyArray:
+    columns = []
+    for name, column in zip(names, batch.columns, strict=True):
+        values = column.to_numpy(zero_copy_only=False)
+        if values.dtype.kind == "O":
+            values = _from_objects(values, name)
+        if values.dtype.kind not in "biuf":
+            raise DataTypeError(f"column {name!r}: expected zeros and ones, found {column.type}")
+        columns.append(values)
+    kind = np.result_type(*columns)
+    whole = np.empty((len(columns), batch.num_rows), dtype=kind)  # one column after the other, as they come
+    for place, values in enumerate(columns):
+        whole[place] = values
+    return np.ascontiguousarray(whole.T)
+
+
+def _from_objects(values: AnyArray, name: str) -> AnyArray:
+    """Return truth values with holes as numbers."""
+    try:
+        return np.array([np.nan if value is None else float(value) for value in values])
+    except (TypeError, ValueError) as error:
+        raise DataTypeError(f"column {name!r}: expected zeros and ones, found {error}") from error

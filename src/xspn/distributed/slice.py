@@ -1,0 +1,151 @@
+"""A slice whose rows are elsewhere, and what the policy asks of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn._core.errors import ParameterError
+from xspn.circuit.nodes import Node
+from xspn.distributed.summary import RemoteSummary
+from xspn.learning.clustering import Split, clusterings, variable_split
+from xspn.learning.config import LearnConfig
+from xspn.learning.data import BinaryData, Bits
+from xspn.learning.exchangeability.base import TestResult, tests
+from xspn.learning.fallback import Candidate, LeafData, exchangeable_leaf, factorized_leaf
+from xspn.learning.fallback.exchangeable import left_out_of_counts, left_out_of_keys
+from xspn.learning.fallback.factorized import left_out_of_bits
+from xspn.learning.independence import independent_groups
+from xspn.learning.slice import Slice
+from xspn.learning.summary import Summary
+from xspn.learning.task import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """Some rows of the sum above a slice, which stand for all of them.
+
+    Attributes:
+        variables: The columns.
+        bits: The rows.
+        weights: Their weights, which sum to that of all rows.
+    """
+
+    variables: IntArray
+    bits: Bits
+    weights: FloatArray
+
+    def of(self, variables: IntArray) -> Bits:
+        """Return the columns of some of the variables."""
+        return np.ascontiguousarray(self.bits[:, np.searchsorted(self.variables, variables)])
+
+
+class SampledRows(Rows):
+    """The rows of a sample, which stand for those that are elsewhere."""
+
+    def clusters(self, split: Split) -> Sequence[Rows]:
+        """Return the rows of both clusters; one of them may be so rare that the sample has none of it."""
+        shares = (split.labels == 1).astype(np.float64) if split.shares is None else split.shares
+        return [self.part(1 - shares), self.part(shares)]
+
+
+class RemoteSlice(Slice):
+    """Answers from exact sums where sums suffice, and from a sample of the rows where they do not.
+
+    Exact: tests of exchangeability, independence, the choice between counts and independent variables, splits on a
+    variable, Bernoulli and exchangeable leaves, Chow-Liu trees. From the sample: mixtures, the shares in which fallback
+    leaves are mixed, and the counts of a fallback's blocks.
+    """
+
+    def __init__(self, summary: RemoteSummary, variables: IntArray, context: Context | None) -> None:
+        self.n, self.total = summary.n, summary.total
+        self.summary = summary
+        self._variables = variables
+        self._context = context
+
+    def constant(self) -> BoolArray:
+        """Mark the variables that are always zero, or always one."""
+        return self.summary.constant()
+
+    def test(self, config: LearnConfig) -> TestResult | None:
+        """Run the test that the configuration names; p-values come from χ²: there is nothing to shuffle here."""
+        if config.exchangeability is None:
+            return None
+        options = dict(config.test_options)
+        if config.exchangeability == "global" and options.get("p_value") == "shuffle":
+            raise ParameterError("global test: shuffling needs all rows in one place; use p_value='chi2'")
+        if config.exchangeability == "global":
+            options["p_value"] = "chi2"
+        return tests[config.exchangeability](self.summary, **options)
+
+    def independent_groups(self, config: LearnConfig) -> list[IntArray]:
+        """Return the components of the graph of the G-test."""
+        return independent_groups(self.summary, config.independence_threshold)
+
+    def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
+        """Compare the two leaves by their leave-one-out scores, of all rows: they depend on counts alone."""
+        data, options = LeafData.alone(self.summary), config.tested_leaves
+        if self.summary.complete:
+            counts = _score(self.summary.totals, left_out_of_counts(data, options))
+        else:
+            keys, of_key = self.summary.keys()
+            counts = _score(of_key, left_out_of_keys(data, options, keys))
+        zero, one = left_out_of_bits(data, options)
+        ones = self.summary.ones
+        return counts > _score(ones, one) + _score(self.summary.seen - ones, zero)
+
+    def exchangeable_suffices(self, config: LearnConfig) -> bool:
+        """Return True: a leaf with a probability for each count holds any exchangeable distribution of bits."""
+        return True
+
+    def univariate(self, config: LearnConfig) -> Node:
+        """Return Bernoulli leaves."""
+        return factorized_leaf(self._informed(config), self._variables, config.fallback_leaves).node
+
+    def exchangeable(self, config: LearnConfig) -> Node:
+        """Return a leaf over the count of ones."""
+        return exchangeable_leaf(self._informed(config), self._variables, config.tested_leaves).node
+
+    def fallback(self, config: LearnConfig) -> Candidate:
+        """Return what the fallback of the configuration makes of the slice."""
+        return config.make_fallback(self._informed(config), self._variables, config.fallback_leaves)
+
+    def split(self, config: LearnConfig, seed: int) -> Split | None:
+        """Cluster the sample; a split on a variable is chosen anew from all rows.
+
+        Labels are those that the split's rule gives, which is what the other rows will get.
+        """
+        cells, weights = self.summary.rows()
+        if len(cells) < 2:
+            return None
+        if config.clustering == "gmm":
+            raise ParameterError(
+                f"clustering='gmm' needs all rows in one place, and here are {self.summary.aggregate.rows:,}; "
+                "use 'auto', 'bernoulli', 'variable' or 'kmeans', or raise xspn.gather_cells in Dask's configuration"
+            )
+        found = clusterings[config.clustering](Summary(cells, weights), seed)
+        if found is not None and found.variable is not None:
+            found = variable_split(self.summary, seed)
+        if found is None or found.rule is None:
+            return None
+        shares = found.rule.shares(cells)
+        labels = (shares > 0.5).astype(np.int64)
+        if found.variable is None and not 0 < labels.sum() < len(labels):
+            return None
+        return replace(found, labels=labels, shares=None if self.summary.complete else shares)
+
+    def _informed(self, config: LearnConfig) -> LeafData:
+        """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
+        if self._context is None or config.shrinkage == 0:
+            return LeafData.alone(self.summary)
+        own = BinaryData(self._context.of(self._variables), self._context.weights)
+        cells = own.slice(np.arange(len(own.bits)), np.arange(self.n))
+        scale = config.shrinkage / float(own.weights.sum())
+        return LeafData(self.summary, self.summary.with_context(cells, own.weights * scale), 1.0 + scale)
+
+
+def _score(counts: FloatArray, logs: FloatArray) -> float:
+    """Return Σ counts · logs; what never occurs costs nothing, impossible as it may be."""
+    seen = counts > 0
+    return float(counts[seen] @ logs[seen])

@@ -1,0 +1,244 @@
+"""One pass over the partitions: sums and samples of slices that stay where they are, rows of those that are gathered.
+
+Which rows belong to a slice is a function of the row: the path of splits from the root down. So a partition needs to
+remember nothing, and a worker that takes over from a dead one comes to the same rows.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray, IntArray
+from xspn.distributed.aggregate import Aggregate
+from xspn.distributed.partitions import Block, Layout, Partition, blocks_of
+from xspn.distributed.sampling import drawn
+from xspn.learning.clustering.rule import Rule
+from xspn.learning.data import MISSING, BinaryData, Bits
+from xspn.learning.task import SMALLEST_SHARE, Rows
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the first pass tells of a table.
+
+    Attributes:
+        rows: The number of rows that say something: of a weight above 0, with some cell seen.
+        total: Their weight.
+        complete: Whether no cell is missing.
+        digest: A fingerprint of all cells and weights.
+    """
+
+    rows: int
+    total: float
+    complete: bool
+    digest: str
+
+    @property
+    def step(self) -> float | None:
+        """The unit of all weights, so small that sums of rounded weights are exact; None if each row counts once."""
+        if self.complete and self.total == self.rows:
+            return None
+        return float(2.0 ** (np.ceil(np.log2(max(self.total, 1e-300))) - 50))
+
+
+def facts_of(parts: list[Facts]) -> Facts:
+    """Return the facts of several partitions together."""
+    digest = hashlib.blake2b("".join(own.digest for own in parts).encode(), digest_size=16).hexdigest()
+    rows, total = sum(own.rows for own in parts), float(sum(own.total for own in parts))
+    return Facts(rows, total, all(own.complete for own in parts), digest)
+
+
+def inspect(partition: Partition, layout: Layout) -> Facts:
+    """Read a partition and tell the facts."""
+    digest = hashlib.blake2b(digest_size=16)
+    count, total, complete = 0, 0.0, True
+    for block in blocks_of(partition, layout):
+        digest.update(block.bits.data)
+        if block.weights is not None:
+            digest.update(np.ascontiguousarray(block.weights).data)
+        whole = not (block.bits == MISSING).any()
+        complete = complete and whole
+        own = _speaking(block, whole, None)
+        count += len(own)
+        total += own.total
+    return Facts(count, total, complete, digest.hexdigest())
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Where the rows of an inner node go.
+
+    Attributes:
+        node: The node.
+        targets: The nodes below that rows are wanted for; None for others.
+        variables: The variables that the rule is about.
+        rule: Which cluster a row belongs to; None for a product, whose factors have all rows.
+        in_shares: Whether a row may belong to both clusters in part.
+    """
+
+    node: int
+    targets: tuple[int | None, ...]
+    variables: IntArray
+    rule: Rule | None = None
+    in_shares: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A slice that is wanted.
+
+    Attributes:
+        variables: Its columns.
+        seed: The seed of its sample.
+        bound: The bound of its sample (see `sampling`).
+        bundle: Where its rows are gathered; None if only sums and a sample are wanted.
+    """
+
+    variables: IntArray
+    seed: int = 0
+    bound: int = 0
+    bundle: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All that a worker needs to know for one pass."""
+
+    layout: Layout
+    complete: bool
+    step: float | None
+    root: int
+    steps: tuple[Step, ...]
+    targets: dict[int, Target]
+    n_bundles: int
+    count_assignments: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Gathered rows, eight cells to a byte where none is missing."""
+
+    cells: Bits
+    n_columns: int
+    packed: bool
+    weights: FloatArray | None
+
+    @classmethod
+    def of(cls, bits: Bits, weights: FloatArray, packed: bool) -> "Packed":
+        """Pack rows; weights of one are left out."""
+        own = np.packbits(bits, axis=1) if packed else bits
+        return cls(own, bits.shape[1], packed, None if (weights == 1).all() else weights)
+
+    def rows(self) -> tuple[Bits, FloatArray]:
+        """Return the rows and their weights."""
+        bits = np.unpackbits(self.cells, axis=1, count=self.n_columns) if self.packed else self.cells
+        return bits, np.ones(len(bits)) if self.weights is None else self.weights
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows that were drawn."""
+
+    bits: Bits
+    weights: FloatArray
+
+
+@dataclass(eq=False)
+class Survey:
+    """What one pass tells of the slices that stay where they are."""
+
+    sums: dict[int, Aggregate] = field(default_factory=dict)
+    samples: dict[int, list[Sample]] = field(default_factory=dict)
+
+    def add(self, other: "Survey") -> None:
+        """Take in what is told of other rows; samples keep the order of the partitions."""
+        for key, own in other.sums.items():
+            self.sums[key] = self.sums[key] + own if key in self.sums else own
+        for key, rows in other.samples.items():
+            self.samples.setdefault(key, []).extend(rows)
+
+    def sample(self, key: int) -> Sample:
+        """Return all rows that were drawn of a slice."""
+        parts = self.samples[key]
+        return Sample(np.concatenate([p.bits for p in parts]), np.concatenate([p.weights for p in parts]))
+
+
+Bundle = dict[int, list[Packed]]
+
+
+def survey(number: int, partition: Partition, plan: Plan) -> tuple[Any, ...]:
+    """Read a partition; return sums and samples, and then each bundle of gathered rows."""
+    told = Survey()
+    bundles: list[Bundle] = [{} for _ in range(plan.n_bundles)]
+    for block in blocks_of(partition, plan.layout):
+        for key, own in _routed(block, plan):
+            target = plan.targets[key]
+            bits = block.bits[own.index[:, None], target.variables]
+            if target.bundle is not None:
+                bundles[target.bundle].setdefault(key, []).append(Packed.of(bits, own.weights, plan.complete))
+                continue
+            cells = BinaryData(bits, own.weights).slice(np.arange(len(bits)), np.arange(bits.shape[1]))
+            chosen = drawn(number, own.index + block.first, target.seed, target.bound)
+            told.add(
+                Survey(
+                    {key: Aggregate.of(cells, own.weights, plan.complete, plan.count_assignments)},
+                    {key: [Sample(bits[chosen], own.weights[chosen])]},
+                )
+            )
+    return (told, *bundles)
+
+
+def merged(surveys: list[Survey]) -> Survey:
+    """Return what several surveys tell together."""
+    whole = Survey()
+    for own in surveys:
+        whole.add(own)
+    return whole
+
+
+def _routed(block: Block, plan: Plan) -> Iterator[tuple[int, Rows]]:
+    """Yield the rows of each target in a block; inner nodes come before those below them."""
+    waiting = {plan.root: _speaking(block, plan.complete, plan.step)}
+    for step in plan.steps:
+        own = waiting.pop(step.node)
+        parts = [own] * len(step.targets) if step.rule is None else _split(block, own, step, plan.step)
+        waiting |= {target: part for target, part in zip(step.targets, parts, strict=True) if target is not None}
+    yield from waiting.items()
+
+
+def _speaking(block: Block, complete: bool, step: float | None) -> Rows:
+    """Return the rows that say something: of a weight above 0, with some cell seen."""
+    weights = np.ones(len(block.bits)) if block.weights is None else block.weights
+    keep = _rounded(weights, step) > 0
+    if not complete:
+        keep &= ~(block.bits == MISSING).all(axis=1)
+    return Rows(np.flatnonzero(keep), _rounded(weights, step)[keep])
+
+
+def _split(block: Block, own: Rows, step: Step, unit: float | None) -> list[Rows]:
+    """Return the rows of both clusters."""
+    rule = step.rule
+    if rule is None:
+        return [own]
+    if rule.variable is not None:
+        value = block.bits[own.index, step.variables[rule.variable]]
+        if not (value == MISSING).any():
+            return [Rows(own.index[members], own.weights[members]) for members in (value == 0, value == 1)]
+    bits = block.bits[own.index[:, None], step.variables]
+    cells = BinaryData(bits, own.weights).slice(np.arange(len(bits)), np.arange(bits.shape[1]))
+    second = rule.shares(cells)
+    if not step.in_shares:
+        return [Rows(own.index[members], own.weights[members]) for members in (second <= 0.5, second > 0.5)]
+    parts = []
+    for shares in (1 - second, second):
+        weights = _rounded(own.weights * shares, unit)
+        keep = (shares > SMALLEST_SHARE) & (weights > 0)
+        parts.append(Rows(own.index[keep], weights[keep]))
+    return parts
+
+
+def _rounded(weights: FloatArray, step: float | None) -> FloatArray:
+    return weights if step is None else np.asarray(np.round(weights / step) * step)

@@ -1,0 +1,125 @@
+"""A cluster of two processes: the same results as here, also when a worker dies in the middle."""
+
+import os
+import signal
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from sklearn.model_selection import GridSearchCV
+
+from support.distributed import TINY, in_blocks
+from support.learning import two_clusters
+from xspn import XSPN
+from xspn._core.errors import ClusterError, DataError
+from xspn.distributed.cluster import connected
+from xspn.io.json_format import to_json
+
+
+@pytest.fixture(scope="module")
+def client():
+    quickly = {"distributed.comm.timeouts.connect": "2s"}  # how long a dead worker is waited for
+    with dask.config.set(quickly), connected("local", n_workers=2) as own:
+        yield own
+
+
+@pytest.fixture
+def table(rng):
+    return two_clusters(rng, 600, 6)[0]
+
+
+def fitted(X, **options):
+    with dask.config.set(TINY):
+        return XSPN(random_state=0).fit(X, **options)
+
+
+def killed_once(block, marker):
+    """Give a block back, but the first time it is asked for: then the worker dies as if the machine had gone."""
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return block
+    os.kill(os.getpid(), signal.SIGKILL)
+    return None
+
+
+def fails_for(block, n_times, folder):
+    """Give a block back after so many failures."""
+    for k in range(n_times):
+        try:
+            os.close(os.open(f"{folder}/{k}", os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            continue
+        raise OSError("the disk is on fire")
+    return block
+
+
+def spoilt(table, spoil, *args, block=3):
+    """A Dask array of which one block is made by a function that may fail."""
+    own = in_blocks(table, 100)
+    parts = own.to_delayed()[:, 0].tolist()
+    parts[block] = dask.delayed(spoil, pure=False)(parts[block], *args)
+    return da.concatenate([da.from_delayed(part, (100, 6), dtype=table.dtype) for part in parts])
+
+
+def test_the_cluster_learns_what_threads_learn(client, table):
+    here = XSPN(random_state=0)
+    with dask.config.set({**TINY, "scheduler": "synchronous"}):
+        here.fit(in_blocks(table, 100))
+    assert to_json(fitted(in_blocks(table, 100)).circuit_) == to_json(here.circuit_)
+
+
+def test_a_worker_that_is_killed_changes_nothing(client, table, tmp_path):
+    undisturbed = fitted(in_blocks(table, 100))
+    disturbed = fitted(spoilt(table, killed_once, str(tmp_path / "killed")))
+    assert (tmp_path / "killed").exists()
+    assert to_json(disturbed.circuit_) == to_json(undisturbed.circuit_)
+
+
+def test_a_partition_that_fails_once_is_read_again(client, table, tmp_path):
+    found = fitted(spoilt(table, fails_for, 1, str(tmp_path)))
+    assert to_json(found.circuit_) == to_json(fitted(in_blocks(table, 100)).circuit_)
+
+
+def test_a_partition_that_fails_twice_is_named_and_nothing_is_lost(client, table, tmp_path):
+    path = tmp_path / "fit.json"
+    (tmp_path / "marks").mkdir()
+    with pytest.raises(ClusterError, match=r"partition 3: failed 2 times \(OSError: the disk is on fire\)"):
+        fitted(spoilt(table, fails_for, 50, str(tmp_path / "marks")), checkpoint=path)
+
+
+def test_a_wrong_cell_is_named_as_it_is_here(client, table):
+    wrong = table.copy()
+    wrong[250, 2] = 7
+    with pytest.raises(DataError, match=r"partition 2: .* found 7 at row 50, column 2"):
+        fitted(in_blocks(wrong, 100))
+
+
+def test_questions_are_answered_on_the_cluster(client, table):
+    model = XSPN(random_state=0).fit(table)
+    np.testing.assert_allclose(model.score_samples(in_blocks(table)).compute(), model.score_samples(table))
+
+
+def test_joblib_runs_on_the_cluster(client, table):
+    where = Parallel()(delayed(os.getpid)() for _ in range(4))
+    assert os.getpid() not in where
+
+
+def test_bags_and_grid_searches_are_the_same_on_the_cluster(client, table):
+    grid = {"min_instances": [20, 100], "significance": [0.01, 0.1]}
+    there = GridSearchCV(XSPN(random_state=0), grid, cv=2).fit(table)
+    here = GridSearchCV(XSPN(random_state=0), grid, cv=2, n_jobs=1).fit(table)
+    np.testing.assert_array_equal(there.cv_results_["mean_test_score"], here.cv_results_["mean_test_score"])
+    bag = XSPN(n_estimators=3, random_state=0).fit(table)
+    assert to_json(bag.circuit_) == to_json(XSPN(n_estimators=3, n_jobs=1, random_state=0).fit(table).circuit_)
+
+
+def test_a_scheduler_that_is_not_there_is_named():
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),
+        pytest.raises(ClusterError, match=r"tcp://127\.0\.0\.1:1: no Dask scheduler answers"),
+        connected("tcp://127.0.0.1:1"),
+    ):
+        pass

@@ -1,0 +1,208 @@
+"""XSPN and XSPNClassifier on Dask tables and Parquet paths: fitted where the rows are, asked lazily."""
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from support.distributed import TINY, in_blocks
+from support.learning import two_clusters
+from xspn import XSPN, XSPNClassifier
+from xspn._core.errors import DataError, DataTypeError, ParameterError
+from xspn.io.json_format import to_json
+
+
+@pytest.fixture
+def table(rng):
+    return two_clusters(rng, 600, 6)[0]
+
+
+@pytest.fixture
+def frame(table):
+    return pd.DataFrame(table, columns=list("abcdef")).astype({"a": "bool", "b": "float64"})
+
+
+@pytest.fixture
+def holes(frame, rng):
+    own = frame.astype("float64")
+    return own.mask(rng.random(own.shape) < 0.3)
+
+
+# -- learning ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_small_table_gives_the_local_circuit(table, frame, tmp_path):
+    path = tmp_path / "table.parquet"
+    frame.to_parquet(path)
+    local = XSPN(random_state=4).fit(frame)
+    for X in (dd.from_pandas(frame, npartitions=3), path):
+        model = XSPN(random_state=4).fit(X)
+        assert to_json(model.circuit_) == to_json(local.circuit_)
+        assert not hasattr(model, "passes_")
+    array = XSPN(random_state=4).fit(in_blocks(table))
+    assert to_json(array.circuit_) == to_json(XSPN(random_state=4).fit(table).circuit_)
+
+
+def test_a_small_table_may_hold_anything():
+    frame = pd.DataFrame({"colour": ["red", "blue"] * 30, "size": np.arange(60.0)})
+    model = XSPN(random_state=0).fit(dd.from_pandas(frame, npartitions=2))
+    assert model.circuit_.domains[1].kind == "real"
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "path"])
+def test_a_large_table_is_learned_where_it_is(table, frame, tmp_path, kind):
+    path = tmp_path / "table.parquet"
+    frame.to_parquet(path, row_group_size=150)
+    X = {"array": in_blocks(table), "frame": dd.from_pandas(frame, npartitions=4), "path": str(path)}[kind]
+    with dask.config.set(TINY):
+        model = XSPN(random_state=0).fit(X, X_valid=X)
+    local = XSPN(random_state=0).fit(table)
+    assert model.passes_[0].measured == 1
+    assert model.valid_score_ == pytest.approx(local.score(table), rel=0.02)
+    assert model.n_features_in_ == 6
+    if kind == "array":
+        assert isinstance(model.sample(3, random_state=0), np.ndarray)
+    else:
+        assert model.feature_names_in_.tolist() == list("abcdef")
+        assert model.sample(3, random_state=0).dtypes.to_dict() == frame.dtypes.to_dict()
+    assert "independent" in model.explain() or "exchangeable" in model.explain()
+    again = model.fit(table)
+    assert not hasattr(again, "passes_")
+
+
+def test_weights_count_rows(table):
+    weights = np.where(np.arange(len(table)) % 3 == 0, 2.0, 0.0)
+    X, w = in_blocks(table), in_blocks(weights[:, None])[:, 0]
+    small = XSPN(random_state=0).fit(X, sample_weight=w)
+    assert to_json(small.circuit_) == to_json(XSPN(random_state=0).fit(table, sample_weight=weights).circuit_)
+    with dask.config.set(TINY):
+        model = XSPN(random_state=0).fit(X, sample_weight=w)
+    local = XSPN(random_state=0).fit(table, sample_weight=weights)
+    assert model.score(table) == pytest.approx(local.score(table), rel=0.03)
+
+
+def test_bags_are_learned_on_samples_of_the_rows(table, tmp_path):
+    with dask.config.set(TINY):
+        model = XSPN(n_estimators=3, random_state=0).fit(in_blocks(table, 200), checkpoint=tmp_path / "bag.json")
+    assert len(model.circuit_.root.children) == 3
+    assert model.score(table) > XSPN(random_state=0).fit(table).score(table) - 0.2
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"bag.json.{k}" for k in range(3)]
+
+
+def test_binarized_numbers_are_learned_where_they_are(rng):
+    numbers = rng.normal(size=(400, 4))
+    with dask.config.set(TINY):
+        model = XSPN(binarize=0.0, random_state=0).fit(in_blocks(numbers))
+    assert model.score(in_blocks(numbers)) == pytest.approx(model.score(numbers))
+
+
+def test_large_tables_must_be_binary(frame):
+    with dask.config.set(TINY):
+        text = dd.from_pandas(frame.assign(a="x"), npartitions=2)
+        with pytest.raises(DataTypeError, match=r"column 'a' is of type .*must be binary"):
+            XSPN().fit(text)
+        with pytest.raises(DataError, match=r"domains: .*must be binary"):
+            XSPN(domains="real").fit(dd.from_pandas(frame.astype("float64"), npartitions=2))
+        numbers = dd.from_pandas(frame.assign(b=5), npartitions=2)
+        with pytest.raises(DataError, match=r"partition 0: .*expected 0 or 1, found 5"):
+            XSPN().fit(numbers)
+        assert XSPN(domains="binary", random_state=0).fit(dd.from_pandas(frame, npartitions=2)).n_features_in_ == 6
+
+
+def test_a_checkpoint_is_for_tables_elsewhere(table, tmp_path):
+    with pytest.raises(ParameterError, match="checkpoint"):
+        XSPN().fit(table, checkpoint=tmp_path / "fit.json")
+    with dask.config.set(TINY):
+        first = XSPN(random_state=0).fit(in_blocks(table), checkpoint=tmp_path / "fit.json")
+        second = XSPN(random_state=0).fit(in_blocks(table), checkpoint=tmp_path / "fit.json")
+    assert to_json(first.circuit_) == to_json(second.circuit_)
+    assert second.passes_ == ()
+
+
+def test_other_estimators_say_that_they_take_tables_in_memory(table):
+    with pytest.raises(DataError, match="pass a table in memory"):
+        XSPNClassifier().fit(in_blocks(table), table[:, 0])
+
+
+# -- asking ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model(frame):
+    return XSPN(random_state=0).fit(frame)
+
+
+def test_scores_are_lazy_arrays(model, frame, holes, tmp_path):
+    path = tmp_path / "table.parquet"
+    holes.to_parquet(path, row_group_size=100)
+    expected = model.score_samples(holes)
+    for X in (dd.from_pandas(holes, npartitions=4), str(path)):
+        found = model.score_samples(X)
+        assert isinstance(found, da.Array)
+        np.testing.assert_allclose(found.compute(), expected)
+        assert model.score(X) == pytest.approx(expected.mean())
+    plain = XSPN(random_state=0).fit(frame.to_numpy(dtype=float))
+    found = plain.score_samples(in_blocks(holes.to_numpy()))
+    assert found.chunks == ((50,) * 12,)
+    np.testing.assert_allclose(found.compute(), plain.score_samples(holes.to_numpy()))
+
+
+def test_marginals_and_completions_are_lazy_tables(model, holes):
+    X = dd.from_pandas(holes, npartitions=4)
+    np.testing.assert_allclose(model.predict_marginals(X).compute(), model.predict_marginals(holes))
+    for method in ("marginal", "mpe"):
+        found = model.impute(X, method=method)
+        assert isinstance(found, dd.DataFrame)
+        pd.testing.assert_frame_equal(found.compute(), model.impute(holes, method=method))
+    plain = XSPN(random_state=0).fit(holes.to_numpy())
+    array = in_blocks(holes.to_numpy())
+    np.testing.assert_array_equal(plain.impute(array).compute(), plain.impute(holes.to_numpy()))
+
+
+def test_random_completions_differ_between_partitions_and_not_between_runs(model):
+    nothing = pd.DataFrame(np.full((400, 6), np.nan), columns=list("abcdef"))
+    lazy = model.impute(dd.from_pandas(nothing, npartitions=4), method="sample", random_state=1)
+    first, second = lazy.compute(), lazy.compute()
+    pd.testing.assert_frame_equal(first, second)
+    assert not first.iloc[:100].reset_index(drop=True).equals(first.iloc[100:200].reset_index(drop=True))
+
+
+def test_samples_are_drawn_when_they_are_wanted(model, table):
+    lazy = model.sample(250, random_state=0, chunks=100)
+    assert isinstance(lazy, dd.DataFrame)
+    found = lazy.compute()
+    assert len(found) == 250
+    assert found.dtypes.to_dict() == model.sample(1).dtypes.to_dict()
+    array = XSPN(random_state=0).fit(table).sample(250, random_state=0, chunks=100)
+    assert array.chunks == ((100, 100, 50), (6,))
+    assert array.compute().shape == (250, 6)
+    with pytest.raises(ParameterError, match="chunks"):
+        model.sample(10, chunks=0)
+
+
+def test_marginals_of_other_columns_are_lazy_frames():
+    frame = pd.DataFrame({"colour": ["red", "blue", "green"] * 30, "tall": [0, 1] * 45})
+    model = XSPN(random_state=0).fit(frame)
+    found = model.predict_marginals(dd.from_pandas(frame, npartitions=3))
+    pd.testing.assert_frame_equal(found.compute(), model.predict_marginals(frame))
+
+
+def test_classes_are_predicted_lazily(table, holes):
+    y = np.where(table[:, 0] == 1, "yes", "no")
+    model = XSPNClassifier(random_state=0).fit(holes.to_numpy(), y)
+    X = in_blocks(holes.to_numpy())
+    for method in ("predict_proba", "predict_log_proba", "predict"):
+        found = getattr(model, method)(X)
+        assert isinstance(found, da.Array)
+        np.testing.assert_array_equal(found.compute(), getattr(model, method)(holes.to_numpy()))
+
+
+def test_questions_need_a_fitted_model_and_the_right_columns(model, holes):
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        XSPN().score_samples(in_blocks(holes.to_numpy()))
+    with pytest.raises(DataError, match="feature names"):
+        model.score_samples(dd.from_pandas(holes.rename(columns={"a": "z"}), npartitions=2)).compute()
