@@ -53,5 +53,5 @@ class MissingExtraError(XSPNError, ImportError):
     """An optional package that is not installed; the message says which extra brings it."""
 
 
-class ClusterError(XSPNError, RuntimeError):
+class ClusterError(XSPNError, OSError):
     """A cluster that failed: a partition that cannot be read, workers that die, a scheduler that is gone."""
