@@ -20,6 +20,9 @@ class LearnerParameters(TableInput):
         exchangeability: "global", "pairwise", "full", or None for a conventional SPN.
         clustering: "auto", "bernoulli", "variable", "gmm" (as in the paper) or "kmeans".
         fallback: "auto", "factorized", "exchangeable", "chow_liu" or "blocks".
+        quality: "fast" learns one circuit with the parameters as they are. "balanced" and "best" choose `min_instances`
+            and `independence_threshold` on rows kept apart (`X_valid`, or a share of the training rows) and learn a bag
+            of 8 or 30 circuits; "best" also mixes in copies of one circuit that EM has taken apart.
         n_estimators: The number of circuits, learned on bootstrap samples and mixed into one.
         domains: What the columns hold, where it shall not be inferred: "binary", "categorical", "ordinal", "real" or a
             `Domain` for all of them; a mapping from names or indices to these or to lists of labels; or a list with one
@@ -41,6 +44,7 @@ class LearnerParameters(TableInput):
         exchangeability: str | None = "global",
         clustering: str = "auto",
         fallback: str = "auto",
+        quality: str = "fast",
         n_estimators: int = 1,
         domains: Any = None,
         binarize: float | None = None,
@@ -57,6 +61,7 @@ class LearnerParameters(TableInput):
         self.exchangeability = exchangeability
         self.clustering = clustering
         self.fallback = fallback
+        self.quality = quality
         self.n_estimators = n_estimators
         self.domains = domains
         self.binarize = binarize

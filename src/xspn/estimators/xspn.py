@@ -1,6 +1,7 @@
 """`XSPN`: learn a circuit from a table."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.errors import DataError, ParameterError
+from xspn._core.options import one_of, whole_number
 from xspn._core.random import generator
 from xspn.distributed import is_elsewhere
 from xspn.estimators.base import DensityEstimator, all_or_nothing
@@ -20,6 +22,7 @@ from xspn.learning.binary import binary_table
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag
+from xspn.learning.quality import EFFORTS, HeldOut, LearnedWell, learn_well
 from xspn.learning.source import TrainingData
 from xspn.learning.tables import TableData
 from xspn.learning.trace import Trace
@@ -43,6 +46,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         n_features_in_: The number of columns.
         feature_names_in_: Their names, if the table was a DataFrame.
         valid_score_: The mean log-likelihood of `X_valid`, if there was any.
+        search_: With a quality other than "fast": which settings were tried, and what they scored.
         passes_: What each pass over the data did, if the table was not in memory and too large to be gathered.
 
     Examples:
@@ -59,6 +63,7 @@ class XSPN(LearnerParameters, DensityEstimator):
     circuit_: Circuit
     trace_: Trace
     valid_score_: float
+    search_: LearnedWell
     passes_: "tuple[PassReport, ...]"
 
     @all_or_nothing
@@ -73,42 +78,57 @@ class XSPN(LearnerParameters, DensityEstimator):
                 or the path of a Parquet file or folder, is learned from where it is: such a table must be binary unless
                 it is small enough to be gathered.
             y: Ignored.
-            X_valid: Rows kept apart; their mean log-likelihood becomes `valid_score_`.
+            X_valid: Rows kept apart; their mean log-likelihood becomes `valid_score_`. With a quality other than "fast"
+                settings are chosen by them.
             sample_weight: How often each row counts.
             checkpoint: For tables that are not in memory: a file to save to after each pass over the data, and to go on
                 from if it is there.
         """
         config = learn_config(self)
-        for attribute in ("valid_score_", "passes_"):  # those of an earlier fit
+        one_of("quality", self.quality, ("fast", *EFFORTS))
+        for attribute in ("valid_score_", "search_", "passes_"):  # those of an earlier fit
             if hasattr(self, attribute):
                 delattr(self, attribute)
         if is_elsewhere(X):
-            learned = self._learned_elsewhere(X, sample_weight, checkpoint, config)
+            learned = self._learned_elsewhere(X, X_valid, sample_weight, checkpoint, config)
         elif checkpoint is not None:
             raise ParameterError("checkpoint: only for Dask tables and Parquet paths; this table is in memory")
         else:
-            learned = self._learned(X, sample_weight, config)
+            learned = self._learned(X, X_valid, sample_weight, config)
         self.circuit_, self.trace_ = Circuit.of_columns(learned.graph, self.columns_), learned.trace
+        if isinstance(learned, LearnedWell):
+            self.search_ = learned
         if X_valid is not None:
             self.valid_score_ = self.score(X_valid)
         return self
 
-    def _learned(self, X: Any, sample_weight: Any, config: LearnConfig) -> Learned:
-        """Learn from a table in memory."""
+    def _learned(self, X: Any, X_valid: Any, sample_weight: Any, config: LearnConfig) -> Learned:
+        """Learn from a table in memory, with the effort that the quality stands for."""
         cells = self._training_table(X)
         data = self._data(cells, self._row_weights(sample_weight, len(cells)), config)
         seed = int(generator(self.random_state).integers(2**63 - 1))
-        with learning_progress(self.verbose, self.n_estimators) as progress:
-            return learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress)
+        whole_number("n_estimators", self.n_estimators, 1)
+        if self.quality == "fast":
+            with learning_progress(self.verbose, self.n_estimators) as progress:
+                return learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress)
+        effort = EFFORTS[self.quality]
+        effort = replace(effort, circuits=max(effort.circuits, self.n_estimators))
+        held_out = None if X_valid is None else HeldOut.of(self._codes(X_valid))
+        with learning_progress(self.verbose, effort.circuits) as progress:
+            return learn_well(data, config, effort, seed, self.n_jobs, held_out, progress)
 
-    def _learned_elsewhere(self, X: Any, sample_weight: Any, checkpoint: Any, config: LearnConfig) -> Learned:
+    def _learned_elsewhere(
+        self, X: Any, X_valid: Any, sample_weight: Any, checkpoint: Any, config: LearnConfig
+    ) -> Learned:
         """Learn from a table that is not in memory; one that is small enough is fetched."""
         from xspn.distributed.gathering import binary_template, gathered, is_small
         from xspn.distributed.learning import Source, learn_elsewhere
 
         if is_small(X):
             weights = gathered(sample_weight) if is_elsewhere(sample_weight) else sample_weight
-            return self._learned(gathered(X), weights, config)
+            return self._learned(gathered(X), X_valid, weights, config)
+        if self.quality != "fast":
+            raise ParameterError(f'quality: tables that are not in memory are learned "fast", found {self.quality!r}')
         self._training_table(binary_template(X))
         if not self.columns_.are_binary or any(self.columns_.labels):
             raise DataError("domains: tables that are not in memory must be binary; leave `domains` out")

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.arrays import AnyArray, FloatArray, IntArray
 
 Bits = NDArray[np.uint8]
 MISSING = 2  # the byte of a cell without a value
@@ -57,6 +57,10 @@ class BinaryData:
     def complete(self) -> bool:
         """Whether no cell is missing."""
         return not (self.bits == MISSING).any()
+
+    def rows(self) -> AnyArray:
+        """Return the rows as inference takes them: bytes, or numbers with NaN where a value is missing."""
+        return self.bits if self.complete else np.where(self.bits == MISSING, np.nan, self.bits)
 
     def with_weights(self, weights: FloatArray) -> "BinaryData":
         """Return the same rows with other weights; those of weight 0 are dropped."""

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.arrays import AnyArray, FloatArray, IntArray
 from xspn._core.errors import DataError
 from xspn.circuit.domain import Domain
 
@@ -71,6 +71,10 @@ class TableData:
     def binary(self) -> IntArray:
         """The columns with two values."""
         return np.array([v for v, domain in enumerate(self.domains) if domain.cardinality == 2], dtype=np.int64)
+
+    def rows(self) -> AnyArray:
+        """Return the rows as inference takes them."""
+        return self.cells
 
     def with_weights(self, weights: FloatArray) -> "TableData":
         """Return the same rows with other weights; those of weight 0 are dropped."""

@@ -1,0 +1,43 @@
+"""How much work is put into a model."""
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+from xspn.learning.config import LearnConfig
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What is tried, and how often.
+
+    Attributes:
+        thresholds: The values of ρ that are tried beside the one that was asked for.
+        least_rows: The values of `min_instances` that are tried beside the one that was asked for.
+        finalists: How many of these settings, the best ones for one circuit, are tried as a small bag.
+        pilots: The number of circuits of such a bag.
+        circuits: The number of circuits of the final bag.
+        copies: How many copies of one circuit EM takes apart; the number that is best for rows kept apart is taken.
+        passes: The largest number of EM's passes.
+        refined_parameters: The largest number of parameters that EM is asked to refine.
+    """
+
+    thresholds: tuple[float, ...]
+    least_rows: tuple[int, ...]
+    finalists: int
+    pilots: int
+    circuits: int
+    copies: tuple[int, ...] = ()
+    passes: int = 200
+    refined_parameters: int = 100_000
+
+    def settings(self, config: LearnConfig) -> list[LearnConfig]:
+        """Return the settings to try: the one that was asked for, and all others of the grid."""
+        thresholds = dict.fromkeys([config.independence_threshold, *self.thresholds])
+        rows = dict.fromkeys([config.min_instances, *self.least_rows])
+        return [replace(config, independence_threshold=t, min_instances=m) for t, m in product(thresholds, rows)]
+
+
+EFFORTS = {
+    "balanced": Effort((5.0, 15.0), (20, 200), finalists=1, pilots=1, circuits=8),
+    "best": Effort((5.0, 15.0), (20, 60, 200, 600), finalists=3, pilots=4, circuits=30, copies=(10, 20, 40)),
+}

@@ -1,0 +1,190 @@
+"""Choose settings on rows kept apart, then learn a bag with them, and mix it with copies refined by EM.
+
+What is chosen is chosen by rows that no candidate has seen: those of `X_valid`, or a share of the training rows. Only
+the choices are kept; the final circuits are learned from all training rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray
+from xspn._core.random import child_seed
+from xspn.circuit.graph import Graph
+from xspn.circuit.nodes import Node, Sum
+from xspn.circuit.summary import summarize
+from xspn.learning.assembly import Learned
+from xspn.learning.config import LearnConfig
+from xspn.learning.ensemble import learn_bag
+from xspn.learning.parameters import Fit
+from xspn.learning.quality.copies import em_options, taken_apart
+from xspn.learning.quality.effort import Effort
+from xspn.learning.quality.held_out import HeldOut, keep_apart
+from xspn.learning.source import TrainingData
+from xspn.learning.trace import Trace
+
+Step = Callable[[int, int], None]  # (steps done, of how many)
+SMALLEST_SHARE = 0.02
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A setting, and what rows kept apart score with it.
+
+    Attributes:
+        config: The setting.
+        single: The mean log-likelihood with one circuit.
+        bag: That with a small bag; NaN if it did not get that far.
+    """
+
+    config: LearnConfig
+    single: float
+    bag: float = np.nan
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedWell(Learned):
+    """A learned circuit, and how its settings were chosen.
+
+    Attributes:
+        tried: The settings that were tried.
+        chosen: That of the final bag.
+        n_copies: How many copies of one circuit EM has taken apart; 0 if they earned no share.
+        copies_share: Their share in the final mixture.
+    """
+
+    tried: tuple[Tried, ...]
+    chosen: LearnConfig
+    n_copies: int = 0
+    copies_share: float = 0.0
+
+
+def learn_well(
+    data: TrainingData,
+    config: LearnConfig,
+    effort: Effort,
+    seed: int,
+    n_jobs: int | None = None,
+    held_out: HeldOut | None = None,
+    step: Step | None = None,
+) -> LearnedWell:
+    """Learn a circuit with more effort than one run of the learner."""
+    return _Search(data, config, effort, seed, n_jobs, held_out, step).run()
+
+
+@dataclass(frozen=True, eq=False)
+class _Copies:
+    """A circuit, how many copies of it EM took apart, and what came of it."""
+
+    of: Graph
+    number: int
+    seed: int
+    fit: Fit
+
+    @property
+    def score(self) -> float:
+        return self.fit.valid_log_likelihoods[self.fit.best]
+
+
+class _Search:
+    def __init__(
+        self,
+        data: TrainingData,
+        config: LearnConfig,
+        effort: Effort,
+        seed: int,
+        n_jobs: int | None,
+        held_out: HeldOut | None,
+        step: Step | None,
+    ) -> None:
+        self.data, self.config, self.effort, self.seed, self.n_jobs = data, config, effort, seed, n_jobs
+        if held_out is None:
+            self.train, self.held_out = keep_apart(data, child_seed(seed, 0))
+        else:
+            self.train, self.held_out = data, held_out
+        self.settings = effort.settings(config)
+        self.step, self.done = step, 0
+        self.n_steps = len(self.settings) + effort.finalists * (effort.pilots > 1) + 1 + len(effort.copies)
+
+    def run(self) -> LearnedWell:
+        """Search, then learn."""
+        singles = [self._learned(self.train, config, 1) for config in self.settings]
+        tried = [
+            Tried(config, self.held_out.score(one.graph)) for config, one in zip(self.settings, singles, strict=True)
+        ]
+        ranking = np.argsort([-t.single for t in tried], kind="stable")[: self.effort.finalists]
+        pilots = {int(k): self._pilot(singles[k], tried[k].config) for k in ranking}
+        scores = {k: self.held_out.score(pilot) for k, pilot in pilots.items()}
+        chosen = max(scores, key=lambda k: scores[k])
+        for k, score in scores.items():
+            tried[k] = Tried(tried[k].config, tried[k].single, score)
+        best = tried[chosen].config
+        bag = self._learned(self.data, best, self.effort.circuits)
+        copies = self._copies(singles[int(ranking[0])].graph)
+        if copies is None:
+            return LearnedWell(bag.graph, bag.trace, tuple(tried), best)
+        rival = bag if self.train is self.data else self._learned(self.train, best, self.effort.circuits)
+        share = self._share_of(copies, rival.graph)
+        if share < SMALLEST_SHARE:
+            return LearnedWell(bag.graph, bag.trace, tuple(tried), best)
+        learned = _mixed(bag, self._on_all_rows(copies), share)
+        return LearnedWell(learned.graph, learned.trace, tuple(tried), best, copies.number, share)
+
+    def _learned(self, data: TrainingData, config: LearnConfig, n_circuits: int) -> Learned:
+        found = learn_bag(data, config, child_seed(self.seed, 1), n_circuits, self.n_jobs)
+        self._tick()
+        return found
+
+    def _pilot(self, single: Learned, config: LearnConfig) -> Graph:
+        if self.effort.pilots == 1:
+            return single.graph
+        return self._learned(self.train, config, self.effort.pilots).graph
+
+    def _copies(self, graph: Graph) -> "_Copies | None":
+        """Return the number of copies that is best for rows kept apart, and what EM made of them."""
+        options = em_options(self.config.smoothing, self.effort.passes)
+        best: _Copies | None = None
+        for number in self.effort.copies:
+            if summarize(graph).parameters * number <= self.effort.refined_parameters:
+                seed = child_seed(self.seed, 2)
+                fit = taken_apart(graph, self.train.rows(), self.train.weights, number, options, seed, self.held_out)
+                found = _Copies(graph, number, seed, fit)
+                best = found if best is None or found.score > best.score else best
+            self._tick()
+        return best
+
+    def _share_of(self, copies: "_Copies", bag: Graph) -> float:
+        """Return the share that the copies earn beside the bag."""
+        scores = self.held_out.row_scores(Graph(copies.fit.root, bag.n_variables))
+        return _best_share(self.held_out.row_scores(bag), scores, self.held_out.weights)
+
+    def _on_all_rows(self, copies: "_Copies") -> Node:
+        """Return the copies fitted to all training rows, by as many passes as were best for rows kept apart."""
+        if self.train is self.data:
+            return copies.fit.root
+        options = em_options(self.config.smoothing, copies.fit.best, tolerance=0.0)
+        fit = taken_apart(copies.of, self.data.rows(), self.data.weights, copies.number, options, copies.seed)
+        return fit.root
+
+    def _tick(self) -> None:
+        self.done += 1
+        if self.step is not None:
+            self.step(min(self.done, self.n_steps), self.n_steps)
+
+
+def _best_share(first: FloatArray, second: FloatArray, weights: FloatArray, passes: int = 200) -> float:
+    """Return the share of the second of two models that makes the rows most likely, by EM."""
+    share = 0.5
+    for _ in range(passes):
+        top = np.maximum(first, second)
+        a, b = (1 - share) * np.exp(first - top), share * np.exp(second - top)
+        share = float(np.average(b / (a + b), weights=weights))
+    return share
+
+
+def _mixed(bag: Learned, copies: Node, share: float) -> Learned:
+    """Return bag and copies as one mixture; the trace is the bag's."""
+    whole = Graph(Sum([1 - share, share], [bag.graph.root, copies]), bag.graph.n_variables)
+    moved = (replace(entry, node=whole.id_of(bag.graph.nodes[entry.node])) for entry in bag.trace)
+    return Learned(whole, Trace(tuple(moved)))
