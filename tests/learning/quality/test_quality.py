@@ -1,0 +1,131 @@
+"""Settings chosen on rows kept apart, bags, and copies that EM takes apart."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from xspn import XSPN, XSPNClassifier
+from xspn._core.errors import DataError, ParameterError
+from xspn.circuit.graph import Graph
+from xspn.circuit.nodes import Product, Sum
+from xspn.learning.config import LearnConfig
+from xspn.learning.data import BinaryData
+from xspn.learning.parameters import EMOptions
+from xspn.learning.quality import EFFORTS, Effort, HeldOut, learn_well
+from xspn.learning.quality.copies import em_options, taken_apart
+from xspn.learning.quality.held_out import keep_apart
+from xspn.leaves.exchangeable import Exchangeable
+from xspn.model import Circuit
+
+SMALL = Effort((5.0, 15.0), (20, 60), finalists=2, pilots=2, circuits=3, copies=(2, 4), passes=30)
+
+
+def blocks(n_rows: int, seed: int) -> np.ndarray:
+    """Draw rows of two blocks of four bits whose counts go together in two of three components."""
+    rng = np.random.default_rng(seed)
+    chances = np.array([[0.1, 0.1], [0.9, 0.9], [0.2, 0.8]])[rng.integers(0, 3, n_rows)]
+    return (rng.random((n_rows, 8)) < np.repeat(chances, 4, axis=1)).astype(np.uint8)
+
+
+def test_settings_contain_the_one_that_was_asked_for_first() -> None:
+    found = EFFORTS["best"].settings(LearnConfig(min_instances=33))
+    assert found[0] == LearnConfig(min_instances=33)
+    assert len(found) == len(set(found)) == 10
+
+
+def test_rows_kept_apart_and_the_others_are_all_rows() -> None:
+    data = BinaryData.of(blocks(400, 0), np.tile([1.0, 2.5], 200))
+    rest, apart = keep_apart(data, 3)
+    assert rest.weights.sum() + apart.weights.sum() == pytest.approx(data.weights.sum())
+    assert 0.08 < apart.weights.sum() / data.weights.sum() < 0.25
+
+
+def test_one_row_is_too_few_to_keep_some_apart() -> None:
+    with pytest.raises(DataError, match="too few to keep some apart"):
+        XSPN(quality="balanced").fit([[0, 1, 1]])
+
+
+def test_copies_taken_apart_find_what_the_structure_has_lost() -> None:
+    X, new = blocks(2000, 1).astype(np.float64), blocks(2000, 2)
+    leaf = (
+        Exchangeable.from_class_counts([0, 1, 2, 3], np.ones(5)),
+        Exchangeable.from_class_counts([4, 5, 6, 7], np.ones(5)),
+    )
+    start = Graph(Product(leaf))
+    weights = np.ones(len(X))
+    alone = taken_apart(start, X, weights, 1, em_options(0.1, 50), seed=0)
+    several = taken_apart(start, X, weights, 4, em_options(0.1, 100), seed=0)
+    gain = Circuit(several.root).log_likelihood(new).mean() - Circuit(alone.root).log_likelihood(new).mean()
+    assert gain > 0.2
+    assert isinstance(several.root, Sum)
+
+
+def test_copies_stop_when_rows_kept_apart_say_so() -> None:
+    X = blocks(60, 3).astype(np.float64)
+    held_out = HeldOut(blocks(300, 4).astype(np.float64), np.ones(300))
+    start = XSPN(random_state=0).fit(X).circuit_.graph
+    fit = taken_apart(start, X, np.ones(60), 8, EMOptions(n_iter=200, tolerance=0.0), 0, held_out)
+    assert fit.best == int(np.argmax(fit.valid_log_likelihoods))
+    assert len(fit.log_likelihoods) < 200
+
+
+@pytest.mark.parametrize("with_valid", [False, True])
+def test_more_effort_is_better_and_repeatable(with_valid: bool) -> None:
+    data, new = BinaryData.of(blocks(600, 5)), blocks(2000, 6)
+    held_out = HeldOut(blocks(300, 7), np.ones(300)) if with_valid else None
+    found = learn_well(data, LearnConfig(), SMALL, seed=1, held_out=held_out)
+    again = learn_well(data, LearnConfig(), SMALL, seed=1, held_out=held_out, n_jobs=2)
+    one = XSPN(random_state=0).fit(blocks(600, 5))
+    scores = Circuit.of_graph(found.graph).log_likelihood(new)
+    np.testing.assert_array_equal(scores, Circuit.of_graph(again.graph).log_likelihood(new))
+    assert scores.mean() > one.score(new) - 0.01
+    assert found.chosen in [tried.config for tried in found.tried]
+    assert sum(not np.isnan(tried.bag) for tried in found.tried) == SMALL.finalists
+
+
+def test_the_trace_belongs_to_the_whole() -> None:
+    found = learn_well(BinaryData.of(blocks(600, 5)), LearnConfig(), SMALL, seed=1)
+    scopes = [set(found.graph.nodes[entry.node].scope) for entry in found.trace]
+    assert all(set(entry.variables) <= scope for entry, scope in zip(found.trace, scopes, strict=True))
+
+
+def test_progress_ends_with_all_steps() -> None:
+    told: list[tuple[int, int]] = []
+    learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), SMALL, 0, step=lambda done, of: told.append((done, of)))
+    assert told[-1][0] == told[-1][1]
+    assert told == sorted(told)
+
+
+def test_too_large_a_circuit_is_not_refined() -> None:
+    effort = replace(SMALL, refined_parameters=1)
+    found = learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), effort, seed=0)
+    assert found.n_copies == 0
+    assert found.copies_share == 0
+
+
+def test_estimator_keeps_the_search_and_forgets_it() -> None:
+    X = blocks(300, 9)
+    model = XSPN(quality="balanced", random_state=0).fit(X, X_valid=blocks(100, 10))
+    assert len(model.search_.tried) == 4
+    model.set_params(quality="fast").fit(X)
+    assert not hasattr(model, "search_")
+
+
+def test_mixed_columns_and_missing_cells() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([blocks(300, 11), rng.normal(size=300), rng.integers(0, 4, 300)]).astype(np.float64)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    model = XSPN(quality="balanced", random_state=0).fit(X)
+    assert np.isfinite(model.score(X))
+
+
+def test_classifiers_have_the_switch_too() -> None:
+    X = blocks(200, 12)
+    model = XSPNClassifier(quality="balanced", random_state=0).fit(X[:, 1:], X[:, 0])
+    assert model.score(X[:, 1:], X[:, 0]) > 0.7
+
+
+def test_an_unknown_quality_is_refused() -> None:
+    with pytest.raises(ParameterError, match="quality: expected one of 'fast', 'balanced', 'best', found 'good'"):
+        XSPN(quality="good").fit(blocks(50, 0))
