@@ -2,8 +2,9 @@
 
     XSPN_DATA=../shared/data python benchmarks/accuracy.py [best fast leaves ablation] [--only NAME ...] [--seeds N]
 
-Everything is chosen on training and validation rows; MEVM-l's validation file equals its test file, so that there a share
-of the training rows is kept apart instead. Test rows are scored once, at the end. Two processes; seconds are wall time.
+Everything is chosen on training and validation rows; MEVM-l's validation file equals its test file, so that there a
+share of the training rows is kept apart instead. Test rows are scored once, at the end. Two processes; seconds are wall
+time.
 """
 
 import argparse
@@ -73,9 +74,8 @@ def fitted(data: datasets.Dataset, seed: int = 0, **settings: Any) -> tuple[XSPN
 
 def best(only: Sequence[str], _: int) -> None:
     print('quality="best": test log-likelihood, and published ones of others')
-    print(
-        f"  {'data':<12}{'test':>10}{'bar':>9}{'ID-SPN':>9}{'MADE':>9}{'parameters':>12}{'minutes':>9}  verdict, and what was chosen"
-    )
+    head = f"  {'data':<12}{'test':>10}{'bar':>9}{'ID-SPN':>9}{'MADE':>9}{'parameters':>12}{'minutes':>9}"
+    print(f"{head}  verdict, and what was chosen")
     for name in only:
         data = datasets.load(name)
         model, seconds = fitted(data, quality="best")
@@ -134,7 +134,7 @@ def ablation(only: Sequence[str], _: int) -> None:
 def _ladder(data: datasets.Dataset, config: LearnConfig) -> list[float]:
     """Return the test log-likelihoods as one part after the other is added."""
     rows, effort = BinaryData.of(data.train), EFFORTS["best"]
-    held_out = HeldOut(data.valid, np.ones(len(data.valid))) if has_own_validation(data) else None
+    held_out = HeldOut.of(data.valid) if has_own_validation(data) else None
     found = learn_well(rows, config, effort, 0, N_JOBS, held_out)
     alone = learn_well(rows, config, replace(effort, circuits=1, finalists=1, pilots=1), 0, N_JOBS, held_out)
     best_single = max(found.tried, key=lambda tried: tried.single).config

@@ -63,7 +63,7 @@ def test_copies_taken_apart_find_what_the_structure_has_lost() -> None:
 
 def test_copies_stop_when_rows_kept_apart_say_so() -> None:
     X = blocks(60, 3).astype(np.float64)
-    held_out = HeldOut(blocks(300, 4).astype(np.float64), np.ones(300))
+    held_out = HeldOut.of(blocks(300, 4).astype(np.float64))
     start = XSPN(random_state=0).fit(X).circuit_.graph
     fit = taken_apart(start, X, np.ones(60), 8, EMOptions(n_iter=200, tolerance=0.0), 0, held_out)
     assert fit.best == int(np.argmax(fit.valid_log_likelihoods))
@@ -73,7 +73,7 @@ def test_copies_stop_when_rows_kept_apart_say_so() -> None:
 @pytest.mark.parametrize("with_valid", [False, True])
 def test_more_effort_is_better_and_repeatable(with_valid: bool) -> None:
     data, new = BinaryData.of(blocks(600, 5)), blocks(2000, 6)
-    held_out = HeldOut(blocks(300, 7), np.ones(300)) if with_valid else None
+    held_out = HeldOut.of(blocks(300, 7)) if with_valid else None
     found = learn_well(data, LearnConfig(), SMALL, seed=1, held_out=held_out)
     again = learn_well(data, LearnConfig(), SMALL, seed=1, held_out=held_out, n_jobs=2)
     one = XSPN(random_state=0).fit(blocks(600, 5))
