@@ -1,90 +1,107 @@
-"""Rows per second of the flat program, against a yardstick: `np.exp` on a float64 array of rows × edges, one thread.
+"""Inference on learned circuits, against a yardstick and against other libraries.
 
-python benchmarks/inference.py
+XSPN_DATA=../shared/data python benchmarks/inference.py             # rows a second, and ratios to the yardstick
+XSPN_DATA=../shared/data python benchmarks/inference.py peers       # other libraries, see benchmarks/inference_peers
+XSPN_DATA=../shared/data python benchmarks/inference.py circuits F  # save the circuits in F, for inference_gpu.py
+XSPN_DATA=../shared/data python benchmarks/inference.py F           # as the first, with the circuits in F
+
+The yardstick is `np.exp` on a float64 array of rows × edges, in one thread. Circuits are learned with the defaults,
+alone and as a bag of twenty.
 """
 
+import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from xspn import Bernoulli, Circuit, Product, Sum
-from xspn.circuit import Node
+from xspn import XSPN, Bernoulli, Circuit, datasets, load, save
+from xspn.circuit import Graph, Node, Product, Sum
+from xspn.engine.choice import all_cores
+
+HERE = Path(__file__).parent
+NAMES = ("nltcs", "senate", "plants")
+BAG = 20
+CERTAIN = 1e-6  # SPFlow's leaves have logits: no value can be certain
 
 
-def random_tree(variables: np.ndarray, leaf_size: int, rng: np.random.Generator, depth: int) -> Node:
-    """A tree as structure learning makes them: sums and products in turn, small groups factorised."""
-    if len(variables) <= leaf_size or depth == 0:
-        leaves = [Bernoulli(int(v), p=float(rng.uniform(0.02, 0.98))) for v in variables]
-        return leaves[0] if len(leaves) == 1 else Product(leaves)
-    parts = []
-    for _ in range(2):
-        order = rng.permutation(variables)
-        cut = int(rng.integers(1, len(order)))
-        halves = (np.sort(order[:cut]), np.sort(order[cut:]))
-        parts.append(Product([random_tree(half, leaf_size, rng, depth - 1) for half in halves]))
-    weight = float(rng.uniform(0.2, 0.8))
-    return Sum([weight, 1 - weight], parts)
+def verdict(good: bool) -> str:
+    return "ok" if good else "MISSED"
 
 
-def tree_of(n_variables: int, n_edges: int) -> Circuit:
-    """Return the random tree whose size is nearest to `n_edges` among some depths and seeds."""
-    candidates: list[Circuit] = []
-    for leaf_size in (2, 3, 4):
-        for depth in range(2, 9):
-            for seed in range(2):
-                root = random_tree(np.arange(n_variables), leaf_size, np.random.default_rng(seed), depth)
-                candidates.append(Circuit(root))
-            if candidates[-1].graph.n_edges > n_edges:
-                break
-    return min(candidates, key=lambda circuit: abs(np.log(circuit.graph.n_edges / n_edges)))
-
-
-def best_of(repeats: int, job: Callable[..., object], *arguments: object) -> float:
+def best_of(
+    repeats: int, job: Callable[..., object], *arguments: object, clock: Callable[[], float] = time.process_time
+) -> float:
+    """Return processor seconds, which other programs on the machine disturb least; of several threads, by the clock."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         job(*arguments)
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
-def yardstick(n_rows: int, n_edges: int) -> float:
-    """Seconds of np.exp on a float64 array of rows × edges (timed on fewer rows where it would not fit into memory)."""
-    timed_rows = min(n_rows, (1 << 26) // n_edges)
-    array = np.random.default_rng(0).normal(size=(timed_rows, n_edges))
+def yardstick(n_edges: int) -> float:
+    """Seconds of np.exp on the edges of one row, as part of an array that no cache holds."""
+    rows = (1 << 24) // n_edges
+    array = np.random.default_rng(0).normal(size=(rows, n_edges))
     out = np.empty_like(array)
     np.exp(array, out=out)
-    return best_of(5, np.exp, array, out) * n_rows / timed_rows
+    return best_of(5, np.exp, array, out) / rows
 
 
-def throughput() -> None:
-    rng = np.random.default_rng(1)
-    print(f"{'circuit':<34}{'rows':<14}{'rows/s':>12}{'× yardstick':>13}{'× whole':>9}")
-    for n_variables, n_edges in ((16, 700), (100, 8000)):
-        circuit = tree_of(n_variables, n_edges)
-        edges = circuit.graph.n_edges
-        X = rng.integers(0, 2, size=(20_000, n_variables)).astype(float)
-        half = np.where(rng.random(X.shape) < 0.5, np.nan, X)
-        circuit.log_likelihood(X[:10])
-        unit = yardstick(len(X), edges)
-        whole = best_of(7, circuit.log_likelihood, X)
-        partial = best_of(7, circuit.log_likelihood, half)
-        label = f"{n_variables} variables, {edges} edges"
-        print(f"{label:<34}{'whole':<14}{len(X) / whole:>12,.0f}{whole / unit:>13.2f}{'':>9}")
-        print(
-            f"{label:<34}{'half missing':<14}{len(X) / partial:>12,.0f}{partial / unit:>13.2f}{partial / whole:>9.2f}"
-        )
+def circuits(folder: Path | None = None) -> Iterator[tuple[str, Circuit, np.ndarray]]:
+    """Yield the learned circuits with rows to ask about: those of the test set, drawn again and again."""
+    for name in NAMES:
+        data = datasets.load(name)
+        for size, label in ((1, "single"), (BAG, "bag")):
+            if folder is None:
+                circuit = XSPN(n_estimators=size, random_state=0).fit(data.train).circuit_
+            else:
+                circuit = load(folder / f"{name}-{label}.json")
+            n_rows = max(2048, min(1 << 17, 400_000_000 // circuit.graph.n_edges))
+            rng = np.random.default_rng(0)
+            yield f"{name}-{label}", circuit, data.test[rng.integers(len(data.test), size=n_rows)].astype(float)
+
+
+def throughput(folder: Path | None) -> None:
+    print(f"{'circuit':<14}{'edges':>8}{'exp ns':>8}{'whole':>7}{'half':>7}{'marg.':>7}{'1 row':>7}", end="")
+    print(f"{'rows/s':>12}{'threads':>12}{'float32':>12}{'one row':>10}{'marg.':>9}")
+    cores = all_cores()
+    for name, circuit, X in circuits(folder):
+        half = np.where(np.random.default_rng(1).random(X.shape) < 0.5, np.nan, X)
+        one, single = circuit.on(threads=1), circuit.on(threads=1, dtype="float32")
+        for evaluator, rows in ((one, X), (one, half), (single, X)):
+            evaluator.log_likelihood(rows[:64])
+        one.marginals(half[:64])
+        unit = yardstick(circuit.graph.n_edges)
+        whole, partial = best_of(5, one.log_likelihood, X), best_of(5, one.log_likelihood, half)
+        few = half[: len(half) // 4]
+        marginals = best_of(3, one.marginals, few) / len(few)
+        both = best_of(5, circuit.on(threads=cores).log_likelihood, X, clock=time.perf_counter)
+        fast = best_of(5, single.log_likelihood, X)
+        row, answers = best_of(200, one.log_likelihood, half[:1]), best_of(200, one.marginals, half[:1])
+        ratios = whole / len(X) / unit, partial / len(X) / unit, marginals / (partial / len(X)), answers / row
+        print(f"{name:<14}{circuit.graph.n_edges:>8}{unit / circuit.graph.n_edges * 1e9:>8.2f}", end="")
+        print("".join(f"{ratio:>7.2f}" for ratio in ratios), end="")
+        print("".join(f"{len(X) / seconds:>12,.0f}" for seconds in (whole, both, fast)), end="")
+        good = ratios[0] <= 0.5 and ratios[1] <= 1 and max(ratios[2:]) <= 4
+        print(f"{row * 1e6:>7.0f} µs{answers * 1e6:>6.0f} µs  {verdict(good)}", flush=True)
 
 
 def memory() -> None:
     """Score a million rows of 100 variables; the peak of what is allocated meanwhile is what scoring costs."""
-    circuit = tree_of(100, 8000)
+    parts = [Product([Bernoulli(i, p=p) for i in range(100)]) for p in np.linspace(0.1, 0.9, 80)]
+    circuit = Circuit(Sum(np.full(80, 1 / 80), parts))
     X = np.random.default_rng(2).integers(0, 2, size=(1_000_000, 100), dtype=np.uint8)
-    circuit.log_likelihood(X[:10])
+    circuit.on(threads=1).log_likelihood(X[:10])
     tracemalloc.start()
     circuit.log_likelihood(X)
     peak = tracemalloc.get_traced_memory()[1]
@@ -92,8 +109,102 @@ def memory() -> None:
     print(f"\na million rows of 100 variables: {peak / 2**20:,.0f} MB beyond the input")
 
 
+# -- other libraries ------------------------------------------------------------------------------------------------
+
+
+def plain_circuit(name: str) -> Circuit:
+    """A learned circuit of sums, products and Bernoulli leaves, which every library can hold."""
+    model = XSPN(exchangeability=None, fallback="factorized", random_state=0).fit(datasets.load(name).train)
+
+    def within(node: Node, children: list[Node]) -> Node:
+        if isinstance(node, Bernoulli):
+            return Bernoulli(node.variables[0], p=float(np.clip(node.p, CERTAIN, 1 - CERTAIN)))
+        return Sum(node.weights, children) if isinstance(node, Sum) else Product(children)
+
+    graph = model.circuit_.graph
+    return Circuit(graph.rebuild(within), n_variables=graph.n_variables)
+
+
+def plain_nodes(graph: Graph) -> list[dict[str, object]]:
+    nodes: list[dict[str, object]] = []
+    for kind, payload, children in graph.records():
+        more = {"weights": payload.tolist()} if kind == "sum" else {}
+        if kind == "leaf":
+            more = {"variable": payload.variables[0], "p": payload.p}
+        nodes.append({"type": kind, "children": list(children), **more})
+    return nodes
+
+
+def peers() -> None:
+    print(f"{'data':<9}{'library':<13}{'edges':>8}{'rows/s':>14}{'ratio':>9}{'per edge':>10}{'difference':>12}")
+    for name in NAMES:
+        circuit = plain_circuit(name)
+        test = datasets.load(name).test
+        rows = test[np.random.default_rng(0).integers(len(test), size=4096)]
+        fast, edges = circuit.on(threads=1), circuit.graph.n_edges
+        table = np.tile(rows, (8, 1)).astype(float)
+        expected = fast.log_likelihood(table)[:200]
+        own = len(table) / best_of(7, fast.log_likelihood, table)
+        print(f"{name:<9}{'xspn':<13}{edges:>8}{own:>14,.0f}")
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "nodes.json").write_text(json.dumps(plain_nodes(circuit.graph)))
+            np.save(Path(folder) / "rows.npy", rows)
+            for peer, least in (("deeprob", 50.0), ("spflow", 50.0), ("cirkit", 3.0)):
+                report(name, peer, folder, own, edges, expected, least)
+
+
+def report(name: str, peer: str, folder: str, own: float, edges: int, expected: np.ndarray, least: float) -> None:
+    python = HERE.parent / ".peers" / peer / "bin" / "python"
+    if not python.exists():
+        print(f"{name:<9}{peer:<13}not installed: python benchmarks/inference_peers/install.py")
+        return
+    done = subprocess.run(
+        [python, HERE / "inference_peers" / f"{peer}_peer.py", folder],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "PYTHONPATH": "",
+        },
+    )
+    if done.returncode:
+        print(f"{name:<9}{peer:<13}failed: {done.stderr.strip().splitlines()[-1]}")
+        return
+    found = json.loads(done.stdout.splitlines()[-1])
+    ratio = own / found["rows_per_second"]
+    per_edge = ratio * edges / found["edges"]
+    same = found["edges"] == edges
+    off = f"{np.abs(np.array(found['log_likelihood']) - expected).max():.1e}" if same else "other circuit"
+    good = (ratio if peer != "cirkit" else per_edge) >= least
+    print(
+        f"{name:<9}{peer:<13}{found['edges']:>8}{found['rows_per_second']:>14,.0f}{ratio:>9,.0f}{per_edge:>10,.1f}"
+        f"{off:>15}  {verdict(good)}",
+        flush=True,
+    )
+
+
+def save_circuits(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, circuit, _ in circuits():
+        save(circuit, folder / f"{name}.json")
+        data = name.split("-")[0]
+        np.save(folder / f"{data}.npy", datasets.load(data).test.astype(np.uint8))
+
+
 if __name__ == "__main__":
-    print(f"Python {sys.version.split()[0]}, numpy {np.__version__}, one thread\n")
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    if "XSPN_DATA" not in os.environ and beside.is_dir():
+        os.environ["XSPN_DATA"] = str(beside)
+    print(f"Python {sys.version.split()[0]}, numpy {np.__version__}, {all_cores()} cores\n")
     with threadpool_limits(1):
-        throughput()
-        memory()
+        if sys.argv[1:2] == ["circuits"]:
+            save_circuits(Path(sys.argv[2]))
+        elif sys.argv[1:2] == ["peers"]:
+            peers()
+        else:
+            throughput(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+            memory()

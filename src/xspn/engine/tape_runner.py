@@ -17,7 +17,7 @@ from xspn.engine.rows import RowBlock, RowChecker
 from xspn.engine.tape import Tape
 
 WIDTH = 256  # rows in a block: the values of one instruction take 2 kB, and loops over rows are long enough
-CACHED = 1 << 20  # values that stay near a core on the way up and down
+CACHED = 1 << 21  # values that stay in the cache on the way up and down
 CONVERTED = 1 << 20  # cells that are converted at a time if a table is not of floats
 SMALL_TABLE = 1 << 20  # entries of tables of partial counts that are made without asking whether they are needed
 WORTH_A_THREAD = 1 << 22  # instructions × rows
@@ -69,7 +69,7 @@ class TapeRunner:
 
     def width(self, n_rows: int, places: int) -> int:
         """Return how many rows to take at a time: so many that their values stay in the cache, in full vectors."""
-        most = WIDTH if places <= WIDTH else min(WIDTH, max(32, CACHED // places // 8 * 8))
+        most = WIDTH if places <= WIDTH else min(WIDTH, max(64, CACHED // places // 8 * 8))
         return min(most, max(8, -(-n_rows // 8) * 8))
 
     @contextmanager

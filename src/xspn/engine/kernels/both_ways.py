@@ -84,7 +84,7 @@ def _walk_down(t: Any, first: int, last: int, mode: int, learn: bool, room: Any,
                 room.given_flow[leaf[i], r] = flow[0, r]
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")  # no check for zero, which would keep rows apart
 def _finish(codes: Array, ones: Array, total: Array, begin: int, stop: int, out: Array, probability: Array) -> None:
     """Write P(X_v = 1 | row): the share of the row's probability, or what is seen."""
     for r in range(min(codes.shape[1], stop - begin)):
@@ -94,7 +94,7 @@ def _finish(codes: Array, ones: Array, total: Array, begin: int, stop: int, out:
             out[begin + r, v] = min(ones[v, r] * share, 1) if codes[v, r] == MISSING else codes[v, r]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def both_ways(
     t: Any,
     X: Array,

@@ -35,7 +35,7 @@ def count_marginals(
     """The same for a count leaf: one more value that is one takes (k, s) to (k+1, s+1), whichever variable it is."""
     for r in range(flow.shape[1]):
         k, s = int(counters[1, r]) + 1, int(counters[0, r]) + 1
-        flow[0, r] = slopes[own, r] * table[start + k * (k + 1) // 2 + s] if k <= b - a else 0
+        flow[0, r] = slopes[own, r] * table[start + (k * (k + 1) >> 1) + s] if k <= b - a else 0
     for e in range(a, b):
         v = variables[e]
         for r in range(ones.shape[1]):
@@ -110,7 +110,7 @@ def count_statistics(flow: Array, counters: Array, mode: int, start: int, found:
     """Add the flow of each number of ones, or of values and ones."""
     for r in range(flow.shape[1]):
         k = int(counters[1, r])
-        place = counters[0, r] if mode == WHOLE else k * (k + 1) // 2 + counters[0, r]
+        place = counters[0, r] if mode == WHOLE else (k * (k + 1) >> 1) + counters[0, r]
         found[start + place] += flow[0, r]
 
 

@@ -97,7 +97,7 @@ def tree_messages(
             _tell(below, 2 * parent + 1, below, j, codes, variables[e], p[e, 2], p[e, 3], has_children[e], best, one)
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")  # no check for zero, which would keep rows apart
 def _chance_of_one(
     out: Array, i: int, below: Array, j: int, codes: Array, v: int, zero_p: float, one_p: float, has_children: bool
 ) -> None:

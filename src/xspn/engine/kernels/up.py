@@ -58,7 +58,7 @@ def _look_up(values: Array, out: int, table: Array, start: int, mode: int, count
     else:
         for r in range(values.shape[1]):
             k = np.int64(counters[1, r])
-            values[out, r] = table[start + k * (k + 1) // 2 + counters[0, r]]
+            values[out, r] = table[start + (k * (k + 1) >> 1) + counters[0, r]]
 
 
 @njit(nogil=True)
