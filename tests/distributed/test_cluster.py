@@ -1,11 +1,13 @@
 """A cluster of two processes: the same results as here, also when a worker dies in the middle."""
 
+import json
 import os
 import signal
 
 import dask
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV
@@ -14,7 +16,11 @@ from support.distributed import TINY, in_blocks
 from support.learning import two_clusters
 from xspn import XSPN
 from xspn._core.errors import ClusterError, DataError
+from xspn.cli import main
 from xspn.distributed.cluster import connected
+from xspn.experiments.plan import plan
+from xspn.experiments.runner import Outcome, run_units
+from xspn.experiments.store import Store
 from xspn.io.json_format import to_json
 
 
@@ -114,6 +120,74 @@ def test_bags_and_grid_searches_are_the_same_on_the_cluster(client, table):
     np.testing.assert_array_equal(there.cv_results_["mean_test_score"], here.cv_results_["mean_test_score"])
     bag = XSPN(n_estimators=3, random_state=0).fit(table)
     assert to_json(bag.circuit_) == to_json(XSPN(n_estimators=3, n_jobs=1, random_state=0).fit(table).circuit_)
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(table, tmp_path):
+    """The table as two Parquet files with a column too many, in a folder of their own."""
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    frame = pd.DataFrame(table, columns=list("abcdef")).assign(number=range(600))
+    for k in range(2):
+        frame[k * 300 : (k + 1) * 300].to_parquet(folder / f"{k}.parquet", row_group_size=100)
+    return folder
+
+
+def test_fit_and_score_work_on_the_cluster(client, files, tmp_path, capsys):
+    model, there = tmp_path / "model.json", ["--cluster", client.scheduler.address]
+    exclude = ["--exclude", "number", "--json"]
+    own = ["--checkpoint", str(tmp_path / "fit.json"), "--valid", str(files / "0.parquet")]
+    with dask.config.set(TINY):
+        assert main(["fit", str(files), "-o", str(model), *exclude, *own, *there]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["rows"], report["held_out_rows"], report["missing_cells"]) == (600, 300, 0)
+    assert report["passes"] > 0
+    assert (tmp_path / "fit.json").exists()
+    assert main(["score", str(model), str(files), "--json", *there]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert scores["rows"] == 600
+    assert scores["mean"] == pytest.approx(report["log_likelihood"]["this_model"]["train"])
+    assert main(["score", str(model), str(files / "0.parquet"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mean"] == pytest.approx(np.mean(scores["log_likelihoods"][:300]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "a"], "--target: not for Parquet files that a cluster reads"),
+        (["--domains", "a=binary"], "--domains: not for"),
+        (["--valid", "0.2"], "--valid: on a cluster a table of its own is needed"),
+        (["--exclude", "aa"], "did you mean 'a'"),
+    ],
+)
+def test_what_the_cluster_cannot_do_is_refused(client, files, tmp_path, capsys, arguments, message):
+    command = ["fit", str(files), "-o", str(tmp_path / "m.json"), "--cluster", client.scheduler.address, *arguments]
+    assert main(command) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_other_tables_are_read_here_and_bags_are_learned_there(client, files, tmp_path):
+    path = tmp_path / "table.csv"
+    pd.read_parquet(files).drop(columns="number").to_csv(path, index=False)
+    common = ["fit", str(path), "--n-estimators", "2"]
+    assert main([*common, "-o", str(tmp_path / "there.json"), "--cluster", client.scheduler.address]) == 0
+    assert main([*common, "-o", str(tmp_path / "here.json")]) == 0
+    assert (tmp_path / "there.json").read_text() == (tmp_path / "here.json").read_text()
+    assert main([*common, "-o", str(tmp_path / "no.json"), "--checkpoint", "fit.json"]) == 2
+
+
+def test_the_grid_search_of_the_paper_is_the_same_on_the_cluster(client, tmp_path):
+    units = plan(["table1"], ("MEVM-s",), ("XSPN-default",), quick=True).units
+    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
+    assert run_units(units, here).done_now == len(units)
+    assert run_units(units, there, on_cluster=True) == Outcome(0, len(units), ())
+    for unit in units:
+        own, other = here.read(unit), there.read(unit)
+        assert own.valid_score == other.valid_score
+        np.testing.assert_array_equal(own.test_rows, other.test_rows)
 
 
 def test_a_scheduler_that_is_not_there_is_named():

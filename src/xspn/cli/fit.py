@@ -2,6 +2,7 @@
 
     xspn fit answers.csv -o model.json
     xspn fit answers.csv -o model.json --exclude id name --valid 0.2
+    xspn fit baskets.parquet -o model.json --cluster tcp://10.0.0.1:8786 --checkpoint fit.json
 
 Columns are typed by what they hold: yes/no and 0/1 are binary, words are categories, small whole numbers are steps of a
 scale, other numbers are real. Cells that are empty or say NA, NaN, null or ? are missing; nothing is imputed.
@@ -13,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xspn._core.errors import ParameterError
+from xspn.cli.cluster import add_cluster_option, on_cluster, stays_there
 from xspn.cli.inputs import add_table_options, read_table, seed_of
 from xspn.cli.learning_options import add_column_options, add_learning_options, domains_of, excluded, settings_of
 from xspn.cli.output import number, print_aligned, print_facts, print_json, shortened
 
 if TYPE_CHECKING:
     from xspn._core.arrays import AnyArray
+    from xspn.cli.learned import LearnedModel
     from xspn.model.columns import Columns
 
 STDOUT = "-"
@@ -33,6 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="NAME", help="learn a classifier: a circuit for each value of this column")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--verbose", action="store_true", help="show progress")
+    add_cluster_option(parser, "learn")
+    parser.add_argument("--checkpoint", metavar="FILE", help="with --cluster: save after each pass, go on from there")
     add_column_options(parser)
     add_learning_options(parser)
     add_table_options(parser)
@@ -40,19 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, learn, write, report."""
-    from xspn.cli.learned import learn_model
     from xspn.io.files import check_folder, save
     from xspn.io.json_format import to_json
 
     if args.output != STDOUT:
         check_folder(Path(args.output))
-    seed = seed_of(args)
-    table = excluded(read_table(args.table, args), args.exclude)
-    columns, rows = table.read(domains_of(table, args.domains))
-    target = None if args.target is None else table.index(args.target)
-    train, valid = _split(rows, columns, args, seed)
-    settings = {**settings_of(args), "random_state": seed, "n_jobs": args.jobs, "verbose": int(args.verbose)}
-    learned = learn_model(train, valid, columns, settings, target)
+    with on_cluster(args.cluster):
+        learned = _learned(args, seed_of(args))
     notes = {"learned": learned.report, "trace": learned.trace}
     if args.output == STDOUT:
         sys.stdout.write(to_json(learned.circuit, notes=notes) + "\n")
@@ -62,6 +61,25 @@ def run(args: argparse.Namespace) -> int:
         return print_json({"model": args.output, **learned.report})
     _print(learned.report, args.output)
     return 0
+
+
+def _learned(args: argparse.Namespace, seed: int) -> "LearnedModel":
+    """Learn from the table here, or where it is."""
+    from xspn.cli.learned import learn_model
+
+    jobs = args.jobs if args.cluster is None else None  # as many as the cluster has
+    settings = {**settings_of(args), "random_state": seed, "n_jobs": jobs, "verbose": int(args.verbose)}
+    if stays_there(args):
+        from xspn.cli.learned_there import learn_there
+
+        return learn_there(args, settings)
+    if args.checkpoint is not None:
+        raise ParameterError("--checkpoint: only for Parquet files that a cluster reads; add --cluster local")
+    table = excluded(read_table(args.table, args), args.exclude)
+    columns, rows = table.read(domains_of(table, args.domains))
+    target = None if args.target is None else table.index(args.target)
+    train, valid = _split(rows, columns, args, seed)
+    return learn_model(train, valid, columns, settings, target)
 
 
 def _split(

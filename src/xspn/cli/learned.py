@@ -52,7 +52,7 @@ def learn_model(
         "nodes": size.nodes,
         "parameters": size.parameters,
         "log_likelihood": {name: _means(own, train, valid) for name, own in scores.items()},
-        "groups": [own for own in _largest_first(trace) if own["operation"] == Operation.EXCHANGEABLE.name.lower()],
+        "groups": groups_of(trace),
     }
     return LearnedModel(circuit, report, trace)
 
@@ -122,5 +122,7 @@ def trace_in_words(trace: Trace, columns: Columns) -> list[dict[str, Any]]:
     ]
 
 
-def _largest_first(trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(trace, key=lambda own: (-own["rows"] * len(own["variables"]), own["node"]))
+def groups_of(trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the decisions that found exchangeable variables, the largest groups first."""
+    found = [own for own in trace if own["operation"] == Operation.EXCHANGEABLE.name.lower()]
+    return sorted(found, key=lambda own: (-own["rows"] * len(own["variables"]), own["node"]))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xspn._core.errors import ParameterError
+from xspn.cli.cluster import add_cluster_option, on_cluster
 
 if TYPE_CHECKING:
     from xspn.experiments.store import Store
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", nargs="+", metavar="NAME", default=[], help="only these models")
     parser.add_argument("--quick", action="store_true", help="a small part of the grid, on small data sets: minutes")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; -1 for all cores (default: 1)")
+    add_cluster_option(parser, "run")
     parser.add_argument("--out", type=Path, default=Path("results"), metavar="FOLDER", help="default: results")
     parser.add_argument("--seed", type=int, default=0, help="the random seed of learning (default: 0)")
     parser.add_argument(
@@ -50,14 +52,15 @@ def run(args: argparse.Namespace) -> int:
     if args.out.exists() and not args.out.is_dir():
         raise ParameterError(f"--out: expected a folder, found a file at {args.out}")
     targets = TARGETS if "all" in args.what else tuple(dict.fromkeys(args.what))
-    store = Store(args.out / "units")
+    store = Store((args.out / "units").resolve())  # the same place for a worker with another working folder
     _merge(store, args.merge)
     todo = plan(targets, tuple(args.datasets), tuple(args.models), args.quick, args.seed)
     for reason in todo.skipped:
         sys.stderr.write(f"xspn: left out: {reason}\n")
     failures: tuple[str, ...] = ()
     if not args.report_only:
-        outcome = run_units(todo.units, store, args.jobs)
+        with on_cluster(args.cluster):
+            outcome = run_units(todo.units, store, args.jobs, on_cluster=args.cluster is not None)
         sys.stderr.write(f"xspn: {outcome.done_now} units done, {outcome.done_before} were done before\n")
         failures = outcome.failures
     results = list(store)

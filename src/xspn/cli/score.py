@@ -3,11 +3,15 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from xspn.cli.cluster import add_cluster_option, columns_of, on_cluster, refuse_options, stays_there
 from xspn.cli.inputs import add_table_options, read_model, read_table, refuse_two_inputs
 from xspn.cli.output import number, print_facts, print_json
 
 if TYPE_CHECKING:
-    from xspn.io.tables import TableFile
+    from collections.abc import Sequence
+
+    from xspn._core.arrays import FloatArray
+    from xspn.model import Circuit
 
 LEAST_LIKELY = 3
 
@@ -18,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", help="a table, or - for standard input")
     parser.add_argument("-o", "--output", metavar="FILE", help="write each row's log-likelihood: csv, json or parquet")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    add_cluster_option(parser, "score")
     add_table_options(parser)
 
 
@@ -31,14 +36,14 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         format_of(args.output)
     circuit, _ = read_model(args.model)
-    table = read_table(args.table, args)
-    scores = circuit.log_likelihood(table.codes(circuit.columns))
+    with on_cluster(args.cluster):
+        scores, lines = _scores(args, circuit)
     if args.output is not None:
         write_table_file(args.output, ["log_likelihood"], [[float(score) for score in scores]])
     possible = scores[np.isfinite(scores)]
     error = float(possible.std(ddof=1) / np.sqrt(len(possible))) if len(possible) > 1 else float("nan")
     order = np.argsort(scores, kind="stable")[:LEAST_LIKELY]
-    least = ", ".join(f"{_line(table, int(i))} ({number(float(scores[i]), 2)})" for i in order)
+    least = ", ".join(f"{_line(lines, int(i))} ({number(float(scores[i]), 2)})" for i in order)
     if args.json:
         return print_json(
             {
@@ -58,6 +63,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _line(table: "TableFile", row: int) -> str:
+def _scores(args: argparse.Namespace, circuit: "Circuit") -> "tuple[FloatArray, Sequence[int] | None]":
+    """Return each row's log-likelihood, and the lines of a text file that the rows begin in."""
+    columns = circuit.columns
+    if not stays_there(args):
+        table = read_table(args.table, args)
+        return circuit.log_likelihood(table.codes(columns)), table.lines
+    from xspn.distributed.gathering import as_collection
+    from xspn.distributed.lazy import answers
+
+    refuse_options(args, ("delimiter", "missing"))
+    known = columns_of(as_collection(args.table), columns.names, len(columns), args.table)
+    return answers(circuit, "log_likelihood", known).compute(), None
+
+
+def _line(lines: "Sequence[int] | None", row: int) -> str:
     """Name a row as an editor would."""
-    return f"row {row}" if table.lines is None else f"line {table.lines[row]}"
+    return f"row {row}" if lines is None else f"line {lines[row]}"

@@ -21,7 +21,7 @@ class Limits:
         statistics_bytes: What the summaries of all slices of one pass may take.
     """
 
-    gather_cells: int = 20_000_000
+    gather_cells: int = 10_000_000
     gather_bytes: int = 400_000_000
     sample_rows: int = 50_000
     context_rows: int = 4_096

@@ -33,7 +33,7 @@ class Outcome:
     failures: tuple[str, ...]
 
 
-def run_units(units: Iterable[Unit], store: Store, jobs: int = 1) -> Outcome:
+def run_units(units: Iterable[Unit], store: Store, jobs: int = 1, on_cluster: bool = False) -> Outcome:
     """Run the units that have no result yet.
 
     Each result is written by the process that computed it, as soon as it has it; so a run can be killed at any moment
@@ -43,6 +43,8 @@ def run_units(units: Iterable[Unit], store: Store, jobs: int = 1) -> Outcome:
         units: What to run.
         store: Where results are kept.
         jobs: The number of processes; −1 for one on each core.
+        on_cluster: Whether to run where joblib runs, on the cluster that is connected, instead. Results of workers that
+            do not see the store's folder are written here.
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0 or jobs < -1:
         raise ParameterError(f"jobs: expected a number of processes of at least 1, or -1 for all cores, found {jobs!r}")
@@ -53,7 +55,7 @@ def run_units(units: Iterable[Unit], store: Store, jobs: int = 1) -> Outcome:
     total, done = sum(map(cost, todo)), 0.0
     if todo:
         with progress(len(todo)) as report:
-            for unit, result, fault in _outcomes(todo, store, jobs):
+            for unit, result, fault in _on_cluster(todo, store) if on_cluster else _outcomes(todo, store, jobs):
                 done += cost(unit)
                 if fault is not None:
                     failures.append(f"{unit}: {fault}")
@@ -69,6 +71,14 @@ def _outcomes(todo: list[Unit], store: Store, jobs: int) -> Iterator[tuple[Unit,
     with parallel_config(backend="loky", inner_max_num_threads=1):
         work = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
         yield from work(delayed(run_unit)(unit, store) for unit in todo)
+
+
+def _on_cluster(todo: list[Unit], store: Store) -> Iterator[tuple[Unit, Result | None, str | None]]:
+    work = Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
+    for unit, result, fault in work(delayed(run_unit)(unit, store) for unit in todo):
+        if result is not None and store.read(unit) is None:
+            store.write(result)
+        yield unit, result, fault
 
 
 def run_unit(unit: Unit, store: Store) -> tuple[Unit, Result | None, str | None]:
