@@ -3,6 +3,9 @@
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
 
 import dask
 import dask.array as da
@@ -17,6 +20,7 @@ from support.learning import two_clusters
 from xspn import XSPN
 from xspn._core.errors import ClusterError, DataError
 from xspn.cli import main
+from xspn.distributed import growth
 from xspn.distributed.cluster import connected
 from xspn.experiments.plan import plan
 from xspn.experiments.runner import Outcome, run_units
@@ -120,6 +124,48 @@ def test_bags_and_grid_searches_are_the_same_on_the_cluster(client, table):
     np.testing.assert_array_equal(there.cv_results_["mean_test_score"], here.cv_results_["mean_test_score"])
     bag = XSPN(n_estimators=3, random_state=0).fit(table)
     assert to_json(bag.circuit_) == to_json(XSPN(n_estimators=3, n_jobs=1, random_state=0).fit(table).circuit_)
+
+
+@pytest.fixture
+def start_cluster(tmp_path):
+    """A function that starts a scheduler and a worker as processes of their own; all are ended after the test."""
+    processes = []
+
+    def start(name):
+        file = tmp_path / f"{name}.json"
+        own = ["--scheduler-file", str(file), "--no-dashboard"]
+        for program, more in (("scheduler", ["--port", "0"]), ("worker", ["--nthreads", "1"])):
+            command = [sys.executable, "-m", f"distributed.cli.dask_{program}", *own, *more]
+            processes.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+            while not file.exists():
+                time.sleep(0.05)
+        return processes[-2], json.loads(file.read_text())["address"]
+
+    yield start
+    for process in reversed(processes):
+        process.terminate()
+        process.wait()
+
+
+def test_a_scheduler_that_dies_loses_nothing_that_was_saved(table, tmp_path, start_cluster, monkeypatch):
+    undisturbed = fitted(in_blocks(table, 100))
+    original, passes = growth.run_pass, []
+    scheduler, address = start_cluster("first")
+
+    def second_pass_without_scheduler(*args):
+        passes.append(args)
+        if len(passes) == 2:
+            scheduler.kill()
+        return original(*args)
+
+    monkeypatch.setattr(growth, "run_pass", second_pass_without_scheduler)
+    with pytest.raises(ClusterError, match="fit again with the same checkpoint"), connected(address):
+        fitted(in_blocks(table, 100), checkpoint=tmp_path / "fit.json")
+    monkeypatch.undo()
+    with connected(start_cluster("second")[1]):
+        model = fitted(in_blocks(table, 100), checkpoint=tmp_path / "fit.json")
+    assert len(model.passes_) == len(undisturbed.passes_) - 1
+    assert to_json(model.circuit_) == to_json(undisturbed.circuit_)
 
 
 # -- the command line --------------------------------------------------------------------------------------------------
