@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.support.circuits import any_rows, random_circuit, random_rows
 
+from support.cases import any_case
+from support.circuits import any_rows
 from xspn import Bernoulli, Circuit, Gaussian, Product, Sum
 from xspn._core.errors import DataError, EvidenceError, ParameterError, QueryError
 from xspn.engine import RowBlock, Semiring, Simple
@@ -12,22 +13,9 @@ from xspn.engine.compiled import Compiled
 N_CIRCUITS = 200
 
 
-def case(seed, binary=None):
-    """A random circuit of up to twelve variables, and rows of positive and of any probability."""
-    rng = np.random.default_rng(seed)
-    binary = seed % 2 == 0 if binary is None else binary
-    sizes, worlds = [], 1
-    for k in [2] * 10 if binary else rng.choice([2, 2, 3, 4], size=int(rng.integers(1, 9))):
-        if worlds * k <= 1024:
-            sizes.append(int(k))
-            worlds *= k
-    circuit = random_circuit(rng, sizes, depth=int(rng.integers(0, 6)), spare_columns=seed % 3, components=1 + seed % 3)
-    return circuit, random_rows(rng, circuit, 40), any_rows(rng, circuit, 40), rng
-
-
 @pytest.mark.parametrize("seed", range(N_CIRCUITS))
 def test_compiled_kernels_answer_as_the_simple_passes_do(seed):
-    circuit, possible, rows, rng = case(seed)
+    circuit, possible, rows, rng = any_case(seed)
     simple, fast = Simple(circuit.program), Compiled(circuit.program)
     np.testing.assert_allclose(fast.log_likelihood(rows), simple.log_likelihood(rows), atol=1e-10)
     np.testing.assert_allclose(fast.marginals(possible), simple.marginals(possible), atol=1e-10)
@@ -56,7 +44,7 @@ def assert_same_statistics(fast, simple, table, weights):
 
 def large_case():
     """A circuit and rows enough for several blocks, chunks and threads; every third row has missing values."""
-    circuit, _, _, rng = case(seed=8, binary=True)
+    circuit, _, _, rng = any_case(seed=8, binary=True)
     rows = any_rows(rng, circuit, 5000)
     rows[::3] = circuit.sample(len(rows[::3]), random_state=1)
     return circuit, rows, rng
@@ -132,7 +120,7 @@ def test_values_outside_the_domain_are_refused_by_their_place(value):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_single_precision_keeps_its_bound(seed):
-    circuit, rows, _, _ = case(seed)
+    circuit, rows, _, _ = any_case(seed)
     single = circuit.on(dtype="float32")
     error = np.abs(single.log_likelihood(rows) - Simple(circuit.program).log_likelihood(rows))
     assert error.max() <= single.error_bound

@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 import pytest
-from tests.engine.test_back_ends import case
 
+from support.cases import any_case
 from xspn import Bernoulli, Circuit, Gaussian
 from xspn._core.errors import FormatError
 from xspn.io import open_program, save_program
@@ -15,7 +15,7 @@ from xspn.io import open_program, save_program
 
 @pytest.mark.parametrize("seed", range(20))
 def test_an_opened_program_answers_as_the_circuit_does(seed, tmp_path):
-    circuit, possible, rows, _ = case(seed)
+    circuit, possible, rows, _ = any_case(seed)
     save_program(circuit, tmp_path / "program")
     opened, fast = open_program(tmp_path / "program"), circuit.on()
     np.testing.assert_array_equal(opened.log_likelihood(rows), fast.log_likelihood(rows))
@@ -29,7 +29,7 @@ def test_an_opened_program_answers_as_the_circuit_does(seed, tmp_path):
 
 
 def test_arrays_are_mapped_and_cannot_be_changed(tmp_path):
-    circuit, _, _, _ = case(4)
+    circuit, _, _, _ = any_case(4)
     save_program(circuit, tmp_path)
     tape = open_program(tmp_path).backend.tape
     assert isinstance(tape.layout.op, np.memmap)
@@ -44,7 +44,7 @@ def test_names_and_labels_travel(tmp_path):
 
 
 def test_programs_can_be_pickled(tmp_path):
-    circuit, _, rows, _ = case(6)
+    circuit, _, rows, _ = any_case(6)
     save_program(circuit, tmp_path)
     expected = circuit.on().log_likelihood(rows)
     for backend in (circuit.on().backend, circuit.on("simple").backend, open_program(tmp_path).backend):

@@ -7,34 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.circuits import any_rows, random_circuit, random_rows
 
-from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Product, Sum
+from support.cases import counting_case
+from xspn import Bernoulli, Categorical, Circuit, Product, Sum
 from xspn._core.errors import DataError, EvidenceError, QueryError
 from xspn.engine import Simple
-from xspn.statistics import Count
 
 torch = pytest.importorskip("torch")
 
 
-def case(seed):
-    """A random circuit of Bernoulli, Chow-Liu and counting leaves, with rows of positive and of any probability."""
-    rng = np.random.default_rng(seed)
-    for _ in range(50):
-        circuit = random_circuit(rng, [2] * 9, depth=int(rng.integers(0, 6)), spare_columns=seed % 3)
-        leaves = circuit.graph.leaves
-        if all(isinstance(leaf, Bernoulli | ChowLiu) or is_counting(leaf) for leaf in leaves):
-            return circuit, random_rows(rng, circuit, 40), any_rows(rng, circuit, 40)
-    raise AssertionError("no such circuit was drawn")
-
-
-def is_counting(leaf):
-    return isinstance(leaf, Exchangeable) and isinstance(leaf.statistic, Count)
-
-
 @pytest.mark.parametrize("seed", range(30))
 def test_tensors_answer_as_the_simple_passes_do(seed):
-    circuit, possible, rows = case(seed)
+    circuit, possible, rows = counting_case(seed)
     simple, tensors = Simple(circuit.program), circuit.on("torch")
     np.testing.assert_allclose(tensors.log_likelihood(rows), simple.log_likelihood(rows), atol=1e-10)
     np.testing.assert_allclose(tensors.backend.marginals(possible), simple.marginals(possible), atol=1e-10)
@@ -85,16 +69,16 @@ def test_the_kernel_for_accelerators_in_an_interpreter():
     pytest.importorskip("triton")
     program = """
 import numpy as np, torch
-from tests.engine.test_torch import case
+from support.cases import counting_case
 from xspn.engine.tape_writer import tape_of
 from xspn.engine.torch_kernel import TapeKernel
-circuit, _, rows = case(3)
+circuit, _, rows = counting_case(3)
 codes = torch.as_tensor(np.where(np.isnan(rows), 2, rows == 1).astype(np.uint8).T.copy())
 found = TapeKernel(tape_of(circuit.program), torch.device("cpu"), torch.float64).run(codes).numpy()
 np.testing.assert_allclose(found, np.exp(circuit.log_likelihood(rows)), atol=1e-12)
 """
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True, check=False
     )
