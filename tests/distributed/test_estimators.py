@@ -105,7 +105,7 @@ def test_large_tables_must_be_binary(frame):
             XSPN().fit(text)
         with pytest.raises(DataError, match=r"domains: .*must be binary"):
             XSPN(domains="real").fit(dd.from_pandas(frame.astype("float64"), npartitions=2))
-        numbers = dd.from_pandas(frame.assign(b=5), npartitions=2)
+        numbers = dd.from_pandas(frame.assign(b=[5, *frame["b"][1:]]), npartitions=2)
         with pytest.raises(DataError, match=r"partition 0: .*expected 0 or 1, found 5"):
             XSPN().fit(numbers)
         assert XSPN(domains="binary", random_state=0).fit(dd.from_pandas(frame, npartitions=2)).n_features_in_ == 6
