@@ -47,8 +47,9 @@ def _own_cluster(distributed: Any, address: str, n_workers: int | None, memory_l
         yield address
         return
     workers = joblib.cpu_count() if n_workers is None else n_workers
-    # One thread a worker: the arithmetic is done by libraries that keep a core busy by themselves.
+    # One thread a worker: the arithmetic is done by libraries that keep a core busy by themselves. Any free port
+    # for the status page: with the usual one a second cluster on the machine would warn.
     with distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, memory_limit=memory_limit, dashboard_address=None
+        n_workers=workers, threads_per_worker=1, memory_limit=memory_limit, dashboard_address=":0"
     ) as cluster:
         yield cluster
