@@ -5,19 +5,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn._core.arrays import FloatArray, IntArray
 from xspn._core.errors import ParameterError
-from xspn.circuit.nodes import Node
 from xspn.distributed.summary import RemoteSummary
+from xspn.learning.binary_slice import BitSlice
 from xspn.learning.clustering import Split, clusterings, variable_split
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData, Bits
 from xspn.learning.exchangeability.base import TestResult, tests
-from xspn.learning.fallback import Candidate, LeafData, exchangeable_leaf, factorized_leaf
+from xspn.learning.fallback import LeafData
 from xspn.learning.fallback.exchangeable import left_out_of_counts, left_out_of_keys
 from xspn.learning.fallback.factorized import left_out_of_bits
-from xspn.learning.independence import independent_groups
-from xspn.learning.slice import Slice
 from xspn.learning.summary import Summary
 from xspn.learning.task import Rows
 
@@ -50,7 +48,7 @@ class SampledRows(Rows):
         return [self.part(1 - shares), self.part(shares)]
 
 
-class RemoteSlice(Slice):
+class RemoteSlice(BitSlice):
     """Answers from exact sums where sums suffice, and from a sample of the rows where they do not.
 
     Exact: tests of exchangeability, independence, the choice between counts and independent variables, splits on a
@@ -59,14 +57,9 @@ class RemoteSlice(Slice):
     """
 
     def __init__(self, summary: RemoteSummary, variables: IntArray, context: Context | None) -> None:
-        self.n, self.total = summary.n, summary.total
+        super().__init__(summary, variables)
         self.summary = summary
-        self._variables = variables
         self._context = context
-
-    def constant(self) -> BoolArray:
-        """Mark the variables that are always zero, or always one."""
-        return self.summary.constant()
 
     def test(self, config: LearnConfig) -> TestResult | None:
         """Run the test that the configuration names; p-values come from χ²: there is nothing to shuffle here."""
@@ -79,10 +72,6 @@ class RemoteSlice(Slice):
             options["p_value"] = "chi2"
         return tests[config.exchangeability](self.summary, **options)
 
-    def independent_groups(self, config: LearnConfig) -> list[IntArray]:
-        """Return the components of the graph of the G-test."""
-        return independent_groups(self.summary, config.independence_threshold)
-
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores, of all rows: they depend on counts alone."""
         data, options = LeafData.alone(self.summary), config.tested_leaves
@@ -94,22 +83,6 @@ class RemoteSlice(Slice):
         zero, one = left_out_of_bits(data, options)
         ones = self.summary.ones
         return counts > _score(ones, one) + _score(self.summary.seen - ones, zero)
-
-    def exchangeable_suffices(self, config: LearnConfig) -> bool:
-        """Return True: a leaf with a probability for each count holds any exchangeable distribution of bits."""
-        return True
-
-    def univariate(self, config: LearnConfig) -> Node:
-        """Return Bernoulli leaves."""
-        return factorized_leaf(self._informed(config), self._variables, config.fallback_leaves).node
-
-    def exchangeable(self, config: LearnConfig) -> Node:
-        """Return a leaf over the count of ones."""
-        return exchangeable_leaf(self._informed(config), self._variables, config.tested_leaves).node
-
-    def fallback(self, config: LearnConfig) -> Candidate:
-        """Return what the fallback of the configuration makes of the slice."""
-        return config.make_fallback(self._informed(config), self._variables, config.fallback_leaves)
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Cluster the sample; a split on a variable is chosen anew from all rows.

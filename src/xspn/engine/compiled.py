@@ -15,11 +15,12 @@ from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import Names
 from xspn._core.errors import QueryError
 from xspn._core.logspace import safe_log
-from xspn.engine.backend import Backend, Counts, refuse_impossible
+from xspn.engine.backend import Backend, Counts
 from xspn.engine.gathered import Gathered, new_statistics
 from xspn.engine.kernels.arrays import BEST, PARTIAL, Room, Statistics, no_statistics, room_for
 from xspn.engine.kernels.both_ways import both_ways
 from xspn.engine.kernels.up import score, upward
+from xspn.engine.linear import LinearBackend
 from xspn.engine.program import Program
 from xspn.engine.rows import RowBlock
 from xspn.engine.simple import Simple, normalised
@@ -34,7 +35,7 @@ FINAL_LOGARITHM = 2e-13  # logarithms are below 650 and right to the last digit
 CHUNK = 2048  # rows whose statistics are added up by themselves: the same whatever the number of threads
 
 
-class Compiled(Backend):
+class Compiled(LinearBackend):
     """Runs a program's tape. It holds no state but spare room: any number of threads may use it.
 
     Args:
@@ -54,7 +55,7 @@ class Compiled(Backend):
         self.program, self.dtype, self.threads = program, dtype, threads
         self.tape = tape_of(program) if tape is None else tape
         self._run = TapeRunner(program, self.tape, dtype, threads)
-        self._least = LEAST[np.dtype(dtype)]
+        self.least = LEAST[np.dtype(dtype)]
 
     @staticmethod
     def fits(program: Program) -> bool:
@@ -66,7 +67,7 @@ class Compiled(Backend):
         """Roundings in a row times the unit roundoff, and a little for underflow and for the final logarithm."""
         unit = float(np.finfo(self.dtype).eps) / 2
         roundings = self.tape.layout.depth_of_rounding * unit
-        underflow = len(self.tape.layout) * float(np.finfo(self.dtype).smallest_subnormal) / self._least
+        underflow = len(self.tape.layout) * float(np.finfo(self.dtype).smallest_subnormal) / self.least
         return roundings / (1 - roundings) + underflow + FINAL_LOGARITHM if roundings < 1 else np.inf
 
     def with_parameters(self, program: Program) -> Self:
@@ -100,11 +101,7 @@ class Compiled(Backend):
                 for start, stop, _, mode in run.blocks(X, names, what, room):
                     upward(arrays, 0, len(layout), layout.register, 0, mode, False, room)
                     out[start:stop] = room.values[layout.register[-1], : stop - start]
-        result = safe_log(out.astype(np.float64))
-        low = np.flatnonzero(out < self._least)
-        if len(low):
-            result[low] = self.careful.log_likelihood(X[low], names, what)
-        return result
+        return self._logarithms(out, X, names, what)
 
     # -- marginals ---------------------------------------------------------------------------------------------------
 
@@ -115,13 +112,7 @@ class Compiled(Backend):
             table = self._plain_marginals(evidence, probability, names)
         else:
             table = self._any_marginals(evidence, probability, names)
-        low = np.flatnonzero(probability < self._least)
-        if len(low):
-            log_evidence = np.zeros(len(evidence))
-            log_evidence[low] = self.careful.log_likelihood(evidence[low], names, "evidence")
-            refuse_impossible(log_evidence)
-            table[low] = self.careful.marginals(evidence[low], names)
-        return table
+        return self._mended(table, probability, evidence, names)
 
     def _plain_marginals(self, evidence: AnyArray, probability: AnyArray, names: Names | None) -> FloatArray:
         run, places = self._run, self.tape.layout.largest_segment
@@ -187,7 +178,7 @@ class Compiled(Backend):
                 mode,
                 learn,
                 probability if weights is None else weights,
-                self._least,
+                self.least,
                 room,
                 no_statistics() if found is None else found,
                 out,
@@ -207,7 +198,7 @@ class Compiled(Backend):
         arrays = run.arrays_for_best if mode == BEST else run.arrays()
         upward(arrays, 0, len(run.identity), self.tape.layout.slot, 0, mode, semiring is Semiring.MAX, room)
         values = safe_log(room.values)
-        low = np.flatnonzero(room.values[self.program.root] < self._least)
+        low = np.flatnonzero(room.values[self.program.root] < self.least)
         if len(low):
             values[:, low] = self.careful.log_values(RowBlock(rows.values[low]), semiring)
         return values
@@ -234,5 +225,5 @@ class Compiled(Backend):
         parts = run.in_chunks(len(X), CHUNK, gather)
         total = sum(parts[1:], start=parts[0]) if parts else Gathered(self.program, new_statistics(run.arrays(X)))
         counts = total.counts(layout, safe_log(probability))
-        low = np.flatnonzero(probability < self._least)
+        low = np.flatnonzero(probability < self.least)
         return counts.with_rows(low, self.careful.counts(X[low], weights[low], names)) if len(low) else counts

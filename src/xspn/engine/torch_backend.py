@@ -16,10 +16,10 @@ from torch import Tensor
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import Names
 from xspn._core.errors import QueryError
-from xspn._core.logspace import safe_log
-from xspn.engine.backend import Backend, Counts, refuse_impossible
+from xspn.engine.backend import Backend, Counts
 from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.count_block import CountBlock
+from xspn.engine.linear import LinearBackend
 from xspn.engine.program import Program, SumStep
 from xspn.engine.rows import RowBlock, RowChecker
 from xspn.engine.simple import Simple
@@ -39,7 +39,7 @@ LEAST = {torch.float64: 1e-280, torch.float32: 1e-24}  # devices may flush what 
 CELLS = {"cpu": 1 << 22, "cuda": 1 << 31}  # slots × rows at a time
 
 
-class TorchBackend(Backend):
+class TorchBackend(LinearBackend):
     """Runs a program of binary variables on a device.
 
     Args:
@@ -52,7 +52,7 @@ class TorchBackend(Backend):
         self.program = program
         self.device = usable_device(device)
         self.dtype = PRECISIONS[dtype]
-        self._least = LEAST[self.dtype]
+        self.least = LEAST[self.dtype]
         self._names = (device, dtype)
         to = Tables(self.device, self.dtype)
         n = len(program.domains)
@@ -98,7 +98,7 @@ class TorchBackend(Backend):
     def error_bound(self) -> float:
         """That of the tape, and what sums of logarithms lose: as much for each variable as they are away from 0."""
         unit = torch.finfo(self.dtype).eps / 2
-        logarithms = -2 * np.log(self._least) * len(self.program.domains)
+        logarithms = -2 * np.log(self.least) * len(self.program.domains)
         return float(unit * (self._tape.layout.depth_of_rounding + logarithms))
 
     def with_parameters(self, program: Program) -> "TorchBackend":
@@ -113,11 +113,7 @@ class TorchBackend(Backend):
         for start, stop, cells in self._blocks(X, names, what, passes=0 if self._kernel else 1):
             found = self._kernel.run(cells.codes) if self._kernel else self._up(cells)[self.program.root]
             p[start:stop] = found.double().cpu().numpy()
-        result = safe_log(p)
-        low = np.flatnonzero(p < self._least)
-        if len(low):
-            result[low] = self.careful.log_likelihood(X[low], names, what)
-        return result
+        return self._logarithms(p, X, names, what)
 
     def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
         """Go up and down, with derivatives on the way down."""
@@ -132,13 +128,7 @@ class TorchBackend(Backend):
             p[start:stop] = total.double().cpu().numpy()
         np.subtract(1.0, table[:, :, 1], out=table[:, :, 0])
         table[:, self.program.absent] = np.nan
-        low = np.flatnonzero(p < self._least)
-        if len(low):
-            log_evidence = np.zeros(len(evidence))
-            log_evidence[low] = self.careful.log_likelihood(evidence[low], names, "evidence")
-            refuse_impossible(log_evidence)
-            table[low] = self.careful.marginals(evidence[low], names)
-        return table
+        return self._mended(table, p, evidence, names)
 
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Ask the careful back end."""

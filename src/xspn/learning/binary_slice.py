@@ -1,5 +1,7 @@
 """Slices of tables of zeros and ones."""
 
+from abc import abstractmethod
+
 import numpy as np
 
 from xspn._core.arrays import BoolArray, IntArray
@@ -15,7 +17,48 @@ from xspn.learning.summary import Summary
 from xspn.learning.task import Rows, Task
 
 
-class BinarySlice(Slice):
+class BitSlice(Slice):
+    """What slices of bits answer alike, wherever their rows are.
+
+    Args:
+        summary: What is known of the rows.
+        variables: Which variables of the circuit the columns are.
+    """
+
+    def __init__(self, summary: Summary, variables: IntArray) -> None:
+        self.n, self.total = summary.n, summary.total
+        self._bits, self._variables = summary, variables
+
+    def constant(self) -> BoolArray:
+        """Mark the variables that are always zero, or always one."""
+        return self._bits.constant()
+
+    def independent_groups(self, config: LearnConfig) -> list[IntArray]:
+        """Return the components of the graph of the G-test."""
+        return independent_groups(self._bits, config.independence_threshold)
+
+    def exchangeable_suffices(self, config: LearnConfig) -> bool:
+        """Return True: a leaf with a probability for each count holds any exchangeable distribution of bits."""
+        return True
+
+    def univariate(self, config: LearnConfig) -> Node:
+        """Return Bernoulli leaves."""
+        return factorized_leaf(self._informed(config), self._variables, config.fallback_leaves).node
+
+    def exchangeable(self, config: LearnConfig) -> Node:
+        """Return a leaf over the count of ones."""
+        return exchangeable_leaf(self._informed(config), self._variables, config.tested_leaves).node
+
+    def fallback(self, config: LearnConfig) -> Candidate:
+        """Return what the fallback of the configuration makes of the slice."""
+        return config.make_fallback(self._informed(config), self._variables, config.fallback_leaves)
+
+    @abstractmethod
+    def _informed(self, config: LearnConfig) -> LeafData:
+        """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
+
+
+class BinarySlice(BitSlice):
     """A summary of the rows, and where it came from.
 
     Args:
@@ -34,9 +77,8 @@ class BinarySlice(Slice):
         data: BinaryData | None = None,
         context: Rows | None = None,
     ) -> None:
-        self.n, self.total = summary.n, summary.total
+        super().__init__(summary, np.arange(summary.n) if variables is None else variables)
         self.summary = summary
-        self._variables = np.arange(summary.n) if variables is None else variables
         self._columns = self._variables if columns is None else columns
         self._data, self._context = data, context
 
@@ -47,19 +89,11 @@ class BinarySlice(Slice):
         summary = Summary.of(data.slice(task.rows.index, own), task.rows.weights)
         return cls(summary, task.variables, own, data, task.context)
 
-    def constant(self) -> BoolArray:
-        """Mark the variables that are always zero, or always one."""
-        return self.summary.constant()
-
     def test(self, config: LearnConfig) -> TestResult | None:
         """Run the test that the configuration names."""
         if config.exchangeability is None:
             return None
         return tests[config.exchangeability](self.summary, **dict(config.test_options))
-
-    def independent_groups(self, config: LearnConfig) -> list[IntArray]:
-        """Return the components of the graph of the G-test."""
-        return independent_groups(self.summary, config.independence_threshold)
 
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores, without the rows above."""
@@ -67,22 +101,6 @@ class BinarySlice(Slice):
         weights = self.summary.rows()[1]
         counts = exchangeable_leaf(data, variables, config.tested_leaves).score(weights)
         return counts > factorized_leaf(data, variables, config.tested_leaves).score(weights)
-
-    def exchangeable_suffices(self, config: LearnConfig) -> bool:
-        """Return True: a leaf with a probability for each count holds any exchangeable distribution of bits."""
-        return True
-
-    def univariate(self, config: LearnConfig) -> Node:
-        """Return Bernoulli leaves."""
-        return factorized_leaf(self._informed(config), self._variables, config.fallback_leaves).node
-
-    def exchangeable(self, config: LearnConfig) -> Node:
-        """Return a leaf over the count of ones."""
-        return exchangeable_leaf(self._informed(config), self._variables, config.tested_leaves).node
-
-    def fallback(self, config: LearnConfig) -> Candidate:
-        """Return what the fallback of the configuration makes of the slice."""
-        return config.make_fallback(self._informed(config), self._variables, config.fallback_leaves)
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Run the clustering that the configuration names."""

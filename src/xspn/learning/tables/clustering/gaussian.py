@@ -6,13 +6,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from xspn._core.arrays import FloatArray
-from xspn._core.logspace import logsumexp_quiet
 from xspn.learning.clustering.base import Split
-from xspn.learning.tables.clustering.mixture import TOLERANCE, main_direction, split_by, two_rows
-from xspn.learning.tables.clustering.product import Encoded
+from xspn.learning.tables.clustering.mixture import main_direction, split_by, two_clusters, two_rows
+from xspn.learning.tables.clustering.product import PSEUDO_COUNT, Encoded
 from xspn.leaves.gaussian import LOG_2PI
 
-MAX_ITERATIONS = 40
 N_RANDOM_STARTS = 3
 
 
@@ -34,20 +32,17 @@ def gaussian_split(encoded: Encoded, others: Sequence[Split], seed: int) -> Spli
 def _em(encoded: Encoded, posterior: FloatArray) -> tuple[float, FloatArray]:
     weights, total = encoded.summary.weights, encoded.summary.total
     others = Encoded(encoded.summary.part(encoded.summary.discrete)) if len(encoded.summary.discrete) else None
-    previous = current = -np.inf
-    for _ in range(MAX_ITERATIONS):
+
+    def joint(posterior: FloatArray) -> FloatArray:
         logs = np.empty((len(weights), 2))
         for k, own in enumerate((weights * (1 - posterior), weights * posterior)):
-            logs[:, k] = _log_normal(encoded.values, own, encoded.floor) + np.log((own.sum() + 0.1) / (total + 0.2))
+            share = (own.sum() + PSEUDO_COUNT) / (total + 2 * PSEUDO_COUNT)
+            logs[:, k] = _log_normal(encoded.values, own, encoded.floor) + np.log(share)
             if others is not None:
                 logs[:, k] += others.log_densities(others.sums(own[None, :]))[:, 0]
-        row_ll = logsumexp_quiet(logs, axis=1)
-        posterior = np.exp(logs[:, 1] - row_ll)
-        current = float(weights @ row_ll)
-        if current - previous < TOLERANCE * total:
-            break
-        previous = current
-    return current, posterior
+        return logs
+
+    return two_clusters(joint, weights, posterior)
 
 
 def _log_normal(values: FloatArray, weights: FloatArray, floor: FloatArray) -> FloatArray:

@@ -1,5 +1,7 @@
 """Two clusters by EM for a mixture of products of the columns' own families; missing cells are passed over."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from xspn._core.arrays import FloatArray
@@ -68,14 +70,30 @@ def _distances(encoded: Encoded, row: int) -> FloatArray:
 
 
 def _em(encoded: Encoded, weights: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray]:
-    """Run EM from a first assignment; return the log-likelihood and P(second cluster | row)."""
+    total = float(weights.sum())
+
+    def joint(posterior: FloatArray) -> FloatArray:
+        second = encoded.sums(weights * posterior)
+        both = _stacked(encoded.whole.less(second), second)
+        return encoded.log_densities(both) + np.log((both.mass + PSEUDO_COUNT) / (total + 2 * PSEUDO_COUNT))
+
+    return two_clusters(joint, weights, posterior)
+
+
+def two_clusters(
+    joint: Callable[[FloatArray], FloatArray], weights: FloatArray, posterior: FloatArray
+) -> tuple[float, FloatArray]:
+    """Run EM from a first assignment; return the log-likelihood and P(second cluster | row).
+
+    Args:
+        joint: From P(second cluster | row) to log P(row, cluster) under the clusters fitted to it: (rows, 2).
+        weights: The weight of each row.
+        posterior: The first assignment.
+    """
     total = float(weights.sum())
     previous = current = -np.inf
     for _ in range(MAX_ITERATIONS):
-        second = encoded.sums(weights * posterior)
-        both = _stacked(encoded.whole.less(second), second)
-        shares = (both.mass + PSEUDO_COUNT) / (total + 2 * PSEUDO_COUNT)
-        logs = encoded.log_densities(both) + np.log(shares)
+        logs = joint(posterior)
         row_ll = logsumexp_quiet(logs, axis=1)
         posterior = np.exp(logs[:, 1] - row_ll)
         current = float(weights @ row_ll)
