@@ -15,6 +15,7 @@ import pytest
 from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV
 
+import distributed  # noqa: F401  loads its settings: a temporary one set before them would take all away at its end
 from support.distributed import TINY, in_blocks
 from support.learning import two_clusters
 from xspn import XSPN
