@@ -120,10 +120,10 @@ def growth(args: argparse.Namespace) -> bool:
                     start = time.perf_counter()
                     model = XSPN(**SETTINGS).fit(str(path))
                     seconds.append(time.perf_counter() - start)
+                    start = time.perf_counter()
+                    score = model.score(str(path))
+                    scored = time.perf_counter() - start
                 size = model.circuit_.summary()
-                start = time.perf_counter()
-                score = model.score(str(path))
-                scored = time.perf_counter() - start
             passes = getattr(model, "passes_", ())
             levels = [own.level for own in passes]
             most = max((levels.count(level) for level in levels), default=1) + (1 if levels else 0)  # the first look

@@ -11,6 +11,7 @@ from support.distributed import TINY, in_blocks
 from support.learning import two_clusters
 from xspn import XSPN, XSPNClassifier
 from xspn._core.errors import DataError, DataTypeError, ParameterError
+from xspn.distributed import gathering, lazy
 from xspn.io.json_format import to_json
 
 
@@ -147,6 +148,18 @@ def test_scores_are_lazy_arrays(model, frame, holes, tmp_path):
     found = plain.score_samples(in_blocks(holes.to_numpy()))
     assert found.chunks == ((50,) * 12,)
     np.testing.assert_allclose(found.compute(), plain.score_samples(holes.to_numpy()))
+
+
+def test_partitions_are_read_and_answered_in_pieces_that_fit(model, holes, tmp_path, monkeypatch):
+    path = tmp_path / "table.parquet"
+    holes.to_parquet(path, row_group_size=100)
+    monkeypatch.setattr(gathering, "ROWS_PER_PIECE", 250)
+    monkeypatch.setattr(lazy, "CELLS_AT_ONCE", 6 * 70)
+    assert gathering.as_collection(path).npartitions == 3  # of 600 rows, 100 to a group, two groups to a partition
+    np.testing.assert_allclose(model.score_samples(path).compute(), model.score_samples(holes))
+    pd.testing.assert_frame_equal(model.impute(path).compute().reset_index(drop=True), model.impute(holes))
+    drawn = model.impute(path, method="sample", random_state=1)
+    pd.testing.assert_frame_equal(drawn.compute(), drawn.compute())
 
 
 def test_marginals_and_completions_are_lazy_tables(model, holes):

@@ -6,7 +6,7 @@ import numpy as np
 
 from xspn._core.errors import DataTypeError
 from xspn.distributed.limits import Limits
-from xspn.distributed.parquet import pieces_of
+from xspn.distributed.parquet import ROWS_PER_PIECE, pieces_of
 from xspn.distributed.recognition import dask_module, is_path
 
 
@@ -39,8 +39,16 @@ def gathered(X: Any) -> Any:
 
 
 def as_collection(X: Any) -> Any:
-    """Return a Parquet path as a Dask DataFrame; a collection as it is."""
-    return dask_module("dask.dataframe").read_parquet(X) if is_path(X) else X
+    """Return a Parquet path as a Dask DataFrame; a collection as it is.
+
+    Bits take so little room in a file that Dask, which goes by the size of row groups there, would make millions of
+    rows one partition.
+    """
+    if not is_path(X):
+        return X
+    groups = [size for piece in pieces_of(X)[1] for size in piece.group_sizes]
+    together = max(1, ROWS_PER_PIECE // max(groups, default=1))
+    return dask_module("dask.dataframe").read_parquet(X, split_row_groups=together)
 
 
 def binary_template(X: Any) -> Any:

@@ -12,6 +12,8 @@ from xspn._core.random import RandomState, child_seed, generator
 from xspn.distributed.gathering import as_collection
 from xspn.distributed.recognition import dask_module, is_collection
 
+CELLS_AT_ONCE = 1 << 22
+
 
 def answers(model: Any, asked: str, X: Any, width: int | None = None, kind: Any = np.float64, **options: Any) -> Any:
     """Return what a method of a model answers, row by row, as a lazy Dask array.
@@ -106,8 +108,19 @@ def _delayed(model: Any, method: str, parts: Sequence[Any], options: dict[str, A
 
 
 def _answer(model: Any, method: str, part: Any, options: dict[str, Any], seed: int | None) -> Any:
-    chance = {} if seed is None else {"random_state": seed}
-    return getattr(model, method)(part, **options, **chance)
+    """Answer for a partition, some rows after the others: as numbers a table of bits takes many times its room."""
+    ask = getattr(model, method)
+    n_rows, n_columns = part.shape
+    step = max(1, CELLS_AT_ONCE // max(n_columns, 1))
+    if n_rows <= step:
+        chance = {} if seed is None else {"random_state": seed}
+        return ask(part, **options, **chance)
+    rows = part.iloc if hasattr(part, "iloc") else part
+    found = []
+    for first in range(0, n_rows, step):
+        chance = {} if seed is None else {"random_state": child_seed(seed, first)}
+        found.append(ask(rows[first : first + step], **options, **chance))
+    return dask_module("pandas").concat(found) if hasattr(found[0], "iloc") else np.concatenate(found)
 
 
 def _sample(model: Any, n_samples: int, seed: int) -> Any:

@@ -23,15 +23,20 @@ class Piece:
         files: The file system, which knows how to open the path on any machine that can see it.
         path: The file.
         row_groups: Which of its row groups.
-        n_rows: How many rows they have.
+        group_sizes: How many rows each of them has.
         names: The columns.
     """
 
     files: Any
     path: str
     row_groups: tuple[int, ...]
-    n_rows: int
+    group_sizes: tuple[int, ...]
     names: Names
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows they have."""
+        return sum(self.group_sizes)
 
     @property
     def source(self) -> str:
@@ -57,14 +62,12 @@ def pieces_of(path: Any) -> tuple[Names, list[Piece]]:
         if names is not None and found != names:
             raise DataError(f"{own}: expected the columns of {paths[0]}, found others or another order")
         names = found
-        groups: list[int] = []
-        rows = 0
+        groups: dict[int, int] = {}
         for group in range(facts.num_row_groups):
-            groups.append(group)
-            rows += facts.row_group(group).num_rows
-            if rows >= ROWS_PER_PIECE or group == facts.num_row_groups - 1:
-                pieces.append(Piece(files, own, tuple(groups), rows, names))
-                groups, rows = [], 0
+            groups[group] = facts.row_group(group).num_rows
+            if sum(groups.values()) >= ROWS_PER_PIECE or group == facts.num_row_groups - 1:
+                pieces.append(Piece(files, own, tuple(groups), tuple(groups.values()), names))
+                groups = {}
     return names or (), pieces
 
 
