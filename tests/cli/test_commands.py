@@ -41,6 +41,14 @@ def test_fit_says_how_good_the_model_is(run, survey, tmp_path):
     assert "exchangeable columns" in out
 
 
+def test_fit_with_more_effort(run, survey, tmp_path):
+    common = ("fit", survey, "--exclude", "name")
+    one = answer(run, *common, "-o", tmp_path / "one.json")
+    more = answer(run, *common, "-o", tmp_path / "more.json", "--quality", "balanced")
+    assert more["parameters"] > one["parameters"]
+    assert len(load(tmp_path / "more.json").root.children) == 8
+
+
 def test_fit_for_programs(run, survey, tmp_path):
     found = answer(run, "fit", survey, "-o", tmp_path / "m.json", "--exclude", "name", "--valid", "0.25", "--seed", "3")
     assert set(found) == {

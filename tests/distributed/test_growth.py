@@ -43,10 +43,18 @@ def test_a_table_that_is_gathered_gives_the_local_circuit(rng, missing, weighted
 def test_a_measured_table_gives_as_good_a_circuit(rng):
     table, test = np.split(clustered_table(rng, 3000), [2000])
     local, _ = learned(table, seed=3)
-    found, report = grown(in_blocks(table, 300), 3, Limits(gather_cells=2000, sample_rows=500))
+    found, report = grown(in_blocks(table, 300), 3, Limits(gather_cells=100, sample_rows=500))
     assert sum(own.measured for own in report.passes) > 3
     assert found.log_likelihood(test).mean() > 1.005 * local.log_likelihood(test).mean()
     assert total_probability(found) == pytest.approx(1.0)
+
+
+def test_of_a_long_table_of_few_variables_only_different_rows_are_gathered(rng):
+    table = clustered_table(rng, 3000, 6)
+    local, _ = learned(table, seed=3)
+    found, report = grown(in_blocks(table, 300), 3, Limits(gather_cells=6 * 2**6))
+    assert [(own.measured, own.gathered) for own in report.passes] == [(0, 1)]
+    assert to_json(found) == to_json(local)
 
 
 def test_a_measured_table_with_holes_gives_as_good_a_circuit(rng):

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from xspn._core.text import counted
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Product, Sum
 
@@ -33,10 +34,9 @@ class Summary:
 
     def __str__(self) -> str:
         leaves = ", ".join(f"{count} {family}" for family, count in sorted(self.leaves.items()))
-        return (
-            f"{self.nodes} nodes, {self.edges} edges, depth {self.depth}, {self.parameters} parameters over "
-            f"{self.variables} variables: {self.sums} sums, {self.products} products, leaves: {leaves}"
-        )
+        size = f"{counted(self.nodes, 'node')}, {counted(self.edges, 'edge')}, depth {self.depth}"
+        free = f"{counted(self.parameters, 'parameter')} over {counted(self.variables, 'variable')}"
+        return f"{size}, {free}: {counted(self.sums, 'sum')}, {counted(self.products, 'product')}, leaves: {leaves}"
 
 
 def summarize(graph: Graph) -> Summary:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xspn._core.errors import ParameterError
+from xspn._core.text import counted
 from xspn.cli.cluster import add_cluster_option, on_cluster, stays_there
 from xspn.cli.inputs import add_table_options, read_table, seed_of
 from xspn.cli.learning_options import add_column_options, add_learning_options, domains_of, excluded, settings_of
@@ -112,7 +113,7 @@ def _print(report: dict[str, Any], path: str) -> None:
         ("rows", f"{report['rows']:,}{held_out}"),
         ("variables", f"{sum(report['variables'].values())} ({kinds})"),
         ("missing", f"{report['missing_cells']:,} cells"),
-        ("circuit", f"{report['nodes']:,} nodes, {report['parameters']:,} parameters"),
+        ("circuit", f"{counted(report['nodes'], 'node')}, {counted(report['parameters'], 'parameter')}"),
         ("model file", path),
     ]
     print_facts(facts)

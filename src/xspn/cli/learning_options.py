@@ -18,6 +18,7 @@ SETTINGS = (
     "exchangeability",
     "clustering",
     "fallback",
+    "quality",
     "n_estimators",
 )
 
@@ -41,6 +42,12 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
 def add_learning_options(parser: argparse.ArgumentParser) -> None:
     """Add the learner's settings; without them its defaults hold."""
     group = parser.add_argument_group("learning", "the defaults serve well")
+    group.add_argument(
+        "--quality",
+        choices=("fast", "balanced", "best"),
+        help="fast: one circuit (default); balanced, best: settings chosen on rows kept apart, and many circuits; "
+        "seconds, or up to some minutes",
+    )
     group.add_argument("--min-instances", type=int, metavar="ROWS", help="slices of fewer rows become a leaf")
     group.add_argument("--independence-threshold", type=float, metavar="RHO", help="larger finds more independence")
     group.add_argument("--significance", type=float, metavar="LEVEL", help="smaller finds more exchangeability")

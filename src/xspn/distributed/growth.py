@@ -13,7 +13,7 @@ from xspn.distributed.passes import Outcome, inspected, run_pass
 from xspn.distributed.sampling import threshold
 from xspn.distributed.scheduler import n_workers
 from xspn.distributed.slice import Context, RemoteSlice, SampledRows
-from xspn.distributed.subtrees import Place, without_rows
+from xspn.distributed.subtrees import EQUAL_ROWS_MATTER, Place, without_rows
 from xspn.distributed.summary import RemoteSummary
 from xspn.distributed.survey import Facts, Plan, Sample, Target
 from xspn.distributed.tree import Tree
@@ -104,8 +104,9 @@ class Growth:
         space, room = float(self.limits.statistics_bytes), float(self.limits.gather_bytes * workers)
         for key, place in sorted(tree.open.items(), key=lambda item: (item[1].depth, -item[0])):
             n = len(place.variables)
-            if place.rows * n <= self.limits.gather_cells:
-                needs = place.rows * (n / 8 if self.facts.complete else n)
+            rows = self._different_rows(place)
+            if rows * n <= self.limits.gather_cells:
+                needs = rows * (n / 8 if self.facts.complete else n)
                 if needs <= room or not small:
                     small.append(key)
                     room -= needs
@@ -116,11 +117,18 @@ class Growth:
                     space -= needs
         bundles: list[dict[int, Place]] = [{} for _ in range(min(len(small), BUNDLES_PER_WORKER * workers))]
         loads = np.zeros(len(bundles))
-        for key in sorted(small, key=lambda key: -tree.open[key].rows * len(tree.open[key].variables)):
+        work = {key: self._different_rows(tree.open[key]) * len(tree.open[key].variables) for key in small}
+        for key in sorted(small, key=lambda key: -work[key]):
             lightest = int(np.argmin(loads))
             bundles[lightest][key] = tree.open[key]
-            loads[lightest] += tree.open[key].rows * len(tree.open[key].variables)
+            loads[lightest] += work[key]
         return measured, bundles
+
+    def _different_rows(self, place: Place) -> float:
+        """Return how many rows are to be gathered at most: of few variables there are few, however long the table."""
+        if not self.facts.complete or self.config.clustering in EQUAL_ROWS_MATTER:
+            return place.rows
+        return min(place.rows, 2.0 ** len(place.variables))
 
     def _plan(self, tree: Tree, measured: list[int], gathered: dict[int, int], n_bundles: int) -> Plan:
         columns = sum(len(tree.open[key].variables) for key in measured)
@@ -131,7 +139,8 @@ class Growth:
             place = tree.open[key]
             targets[key] = Target(place.variables, place.seed, threshold(size, place.rows))
         for key, bundle in gathered.items():
-            targets[key] = Target(tree.open[key].variables, bundle=bundle)
+            place = tree.open[key]
+            targets[key] = Target(place.variables, bundle=bundle, merged=self._different_rows(place) < place.rows)
         return Plan(
             self.table.layout,
             self.facts.complete,

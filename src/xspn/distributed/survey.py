@@ -95,12 +95,14 @@ class Target:
         seed: The seed of its sample.
         bound: The bound of its sample (see `sampling`).
         bundle: Where its rows are gathered; None if only sums and a sample are wanted.
+        merged: Whether equal rows are gathered as one of their weight: of few variables there are few different rows.
     """
 
     variables: IntArray
     seed: int = 0
     bound: int = 0
     bundle: int | None = None
+    merged: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +129,10 @@ class Packed:
     weights: FloatArray | None
 
     @classmethod
-    def of(cls, bits: Bits, weights: FloatArray, packed: bool) -> "Packed":
+    def of(cls, data: BinaryData, packed: bool) -> "Packed":
         """Pack rows; weights of one are left out."""
-        own = np.packbits(bits, axis=1) if packed else bits
-        return cls(own, bits.shape[1], packed, None if (weights == 1).all() else weights)
+        own = np.packbits(data.bits, axis=1) if packed else data.bits
+        return cls(own, data.shape[1], packed, None if (data.weights == 1).all() else data.weights)
 
     def rows(self) -> tuple[Bits, FloatArray]:
         """Return the rows and their weights."""
@@ -174,11 +176,13 @@ def survey(number: int, partition: Partition, plan: Plan) -> tuple[Any, ...]:
     told = Survey()
     bundles: list[Bundle] = [{} for _ in range(plan.n_bundles)]
     for block in blocks_of(partition, plan.layout):
-        for key, own in _routed(block, plan):
+        reader = _Reader(block)
+        for key, own in _routed(reader, plan):
             target = plan.targets[key]
-            bits = block.bits[own.index[:, None], target.variables]
+            bits = reader.bits(own, target.variables)
             if target.bundle is not None:
-                bundles[target.bundle].setdefault(key, []).append(Packed.of(bits, own.weights, plan.complete))
+                rows = BinaryData.of(bits, own.weights) if target.merged else BinaryData(bits, own.weights)
+                bundles[target.bundle].setdefault(key, []).append(Packed.of(rows, plan.complete))
                 continue
             cells = BinaryData(bits, own.weights).slice(np.arange(len(bits)), np.arange(bits.shape[1]))
             chosen = drawn(number, own.index + block.first, target.seed, target.bound)
@@ -188,7 +192,30 @@ def survey(number: int, partition: Partition, plan: Plan) -> tuple[Any, ...]:
                     {key: [Sample(bits[chosen], own.weights[chosen])]},
                 )
             )
-    return (told, *bundles)
+    return (told, *({key: _united(parts, plan.targets[key]) for key, parts in own.items()} for own in bundles))
+
+
+def _united(parts: list[Packed], target: Target) -> list[Packed]:
+    """Return what the blocks of a partition have of a target: as it is, or with equal rows as one."""
+    if not target.merged or len(parts) == 1:
+        return parts
+    bits, weights = zip(*(part.rows() for part in parts), strict=True)
+    return [Packed.of(BinaryData.of(np.concatenate(bits), np.concatenate(weights)), parts[0].packed)]
+
+
+class _Reader:
+    """Cells of a block; the rows of a place are picked once for all factors that share them."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self._picked: tuple[IntArray, Bits] | None = None
+
+    def bits(self, rows: Rows, variables: IntArray) -> Bits:
+        """Return some cells."""
+        if self._picked is None or self._picked[0] is not rows.index:
+            everything = len(rows.index) == len(self.block.bits)  # an index has no row twice
+            self._picked = rows.index, self.block.bits if everything else self.block.bits[rows.index]
+        return self._picked[1][:, variables]
 
 
 def merged(surveys: list[Survey]) -> Survey:
@@ -199,12 +226,12 @@ def merged(surveys: list[Survey]) -> Survey:
     return whole
 
 
-def _routed(block: Block, plan: Plan) -> Iterator[tuple[int, Rows]]:
+def _routed(reader: _Reader, plan: Plan) -> Iterator[tuple[int, Rows]]:
     """Yield the rows of each target in a block; inner nodes come before those below them."""
-    waiting = {plan.root: _speaking(block, plan.complete, plan.step)}
+    waiting = {plan.root: _speaking(reader.block, plan.complete, plan.step)}
     for step in plan.steps:
         own = waiting.pop(step.node)
-        parts = [own] * len(step.targets) if step.rule is None else _split(block, own, step, plan.step)
+        parts = [own] * len(step.targets) if step.rule is None else _split(reader, own, step, plan.step)
         waiting |= {target: part for target, part in zip(step.targets, parts, strict=True) if target is not None}
     yield from waiting.items()
 
@@ -218,16 +245,16 @@ def _speaking(block: Block, complete: bool, step: float | None) -> Rows:
     return Rows(np.flatnonzero(keep), _rounded(weights, step)[keep])
 
 
-def _split(block: Block, own: Rows, step: Step, unit: float | None) -> list[Rows]:
+def _split(reader: _Reader, own: Rows, step: Step, unit: float | None) -> list[Rows]:
     """Return the rows of both clusters."""
     rule = step.rule
     if rule is None:
         return [own]
     if rule.variable is not None:
-        value = block.bits[own.index, step.variables[rule.variable]]
+        value = reader.block.bits[own.index, step.variables[rule.variable]]
         if not (value == MISSING).any():
             return [Rows(own.index[members], own.weights[members]) for members in (value == 0, value == 1)]
-    bits = block.bits[own.index[:, None], step.variables]
+    bits = reader.bits(own, step.variables)
     cells = BinaryData(bits, own.weights).slice(np.arange(len(bits)), np.arange(bits.shape[1]))
     second = rule.shares(cells)
     if not step.in_shares:

@@ -37,8 +37,7 @@ class BinaryData:
         if not merge_equal_rows or len(bits) == 0:
             return cls(np.ascontiguousarray(bits), own)
         complete = not (bits == MISSING).any()
-        packed = np.ascontiguousarray(np.packbits(bits, axis=1) if complete else bits)
-        keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+        keys = _keys(np.packbits(bits, axis=1) if complete else bits)
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
         if len(first) == len(bits):
             return cls(np.ascontiguousarray(bits), own)
@@ -79,3 +78,12 @@ class BinaryData:
         if not self.complete:
             cells[bits == MISSING] = np.nan
         return cells
+
+
+def _keys(cells: Bits) -> AnyArray:
+    """Return a key for each row, equal just when the rows are: a number where one has room, which sorts much faster."""
+    n_rows, width = cells.shape
+    room = next((size for size in (1, 2, 4, 8) if size >= width), width)
+    padded = np.zeros((n_rows, room), dtype=np.uint8)
+    padded[:, :width] = cells
+    return padded.view(np.dtype(f"u{room}" if room <= 8 else (np.void, room))).ravel()
