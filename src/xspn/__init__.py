@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xspn.learning.exchangeability import exchangeability_test as exchangeability_test
     from xspn.learning.exchangeability import exchangeable_groups as exchangeable_groups
     from xspn.leaves import Bernoulli as Bernoulli
+    from xspn.leaves import BetaBinomial as BetaBinomial
     from xspn.leaves import Categorical as Categorical
     from xspn.leaves import ChowLiu as ChowLiu
     from xspn.leaves import Exchangeable as Exchangeable
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Bernoulli": "xspn.leaves",
+    "BetaBinomial": "xspn.leaves",
     "Categorical": "xspn.leaves",
     "ChowLiu": "xspn.leaves",
     "Circuit": "xspn.model",

@@ -2,6 +2,7 @@
 
 from xspn.leaves.base import Leaf, leaf_from_params, leaves
 from xspn.leaves.bernoulli import Bernoulli
+from xspn.leaves.beta_binomial import BetaBinomial
 from xspn.leaves.categorical import Categorical
 from xspn.leaves.chow_liu import ChowLiu
 from xspn.leaves.exchangeable import Exchangeable
@@ -12,6 +13,7 @@ from xspn.leaves.smoothing import Smoothing
 
 __all__ = [
     "Bernoulli",
+    "BetaBinomial",
     "Categorical",
     "ChowLiu",
     "Exchangeable",

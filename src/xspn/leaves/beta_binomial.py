@@ -1,0 +1,159 @@
+"""Exchangeable bits that two numbers describe: how likely each is to be one, and how much they hang together."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from xspn._core.arrays import FloatArray
+from xspn._core.checks import probability_vector
+from xspn._core.errors import ParameterError
+from xspn._core.logspace import safe_log
+from xspn._core.options import number_between
+from xspn.circuit.nodes import Node
+from xspn.circuit.scope import Scope
+from xspn.leaves.base import register
+from xspn.leaves.exchangeable import Exchangeable
+from xspn.leaves.smoothing import Smoothing
+from xspn.statistics import Count, Statistic
+
+LARGEST_DISPERSION = 1e9
+
+
+@register
+class BetaBinomial(Exchangeable):
+    """An exchangeable leaf over the number of ones whose weights follow from two parameters.
+
+    The bits are what is drawn from an urn when every ball that is drawn goes back with `dispersion` more of its colour:
+    independent at 0, and the larger, the more alike. Where rows are few, two numbers are learned more reliably than one
+    for each count. Any subset of the bits, and what is left when some are known, is a leaf of the same kind.
+
+    Args:
+        variables: The variables of the leaf.
+        mean: The probability that a variable is one.
+        dispersion: 1 / (a + b) of the beta distribution that mixes independent bits.
+
+    Examples:
+        >>> leaf = BetaBinomial([0, 1, 2], mean=0.4, dispersion=1.0)
+        >>> leaf.marginals(np.array([[1.0, 1.0, np.nan]]))[0, 2].round(3).tolist()  # two came: the third will
+        [0.2, 0.8]
+        >>> leaf.n_parameters
+        2
+    """
+
+    __slots__ = ("dispersion", "mean")
+    family = "beta_binomial"
+    mean: float
+    dispersion: float
+
+    def __init__(self, variables: Iterable[int], mean: float, dispersion: float) -> None:
+        own = tuple(variables)
+        number_between("BetaBinomial mean", mean, 0.0, 1.0)
+        number_between("BetaBinomial dispersion", dispersion, 0.0, LARGEST_DISPERSION)
+        self.mean, self.dispersion = float(mean), float(dispersion)
+        super().__init__(own, log_weights_of(len(own), self.mean, self.dispersion))
+
+    @classmethod
+    def from_class_probabilities(
+        cls,
+        variables: Iterable[int],
+        probabilities: Sequence[float] | FloatArray,
+        statistic: Statistic | None = None,
+    ) -> Self:
+        """Build the leaf that is nearest to P(T = t): of the smallest divergence."""
+        chances = probability_vector(probabilities, "BetaBinomial class probabilities")
+        return cls.from_class_counts(variables, chances, statistic=statistic)
+
+    @classmethod
+    def from_class_counts(
+        cls,
+        variables: Iterable[int],
+        counts: FloatArray,
+        smoothing: float | Smoothing = 0.0,
+        statistic: Statistic | None = None,
+    ) -> Self:
+        """Fit the leaf to how often each count t was seen, pseudo-rows included, by maximum likelihood.
+
+        Examples:
+            >>> BetaBinomial.from_class_counts(range(4), np.array([5.0, 0, 0, 0, 5])).mean
+            0.5
+        """
+        from xspn.leaves.beta_binomial_fit import most_likely  # takes numba along
+
+        own, mass, T = tuple(variables), Smoothing.of(smoothing), _only_counts(statistic)
+        n = len(own)
+        if len(counts) != n + 1:
+            raise ParameterError(f"BetaBinomial: expected {n + 1} counts, found {len(counts)}")
+        if mass.spread == "assignments":
+            pseudo: FloatArray | float = mass.mass * np.exp(T.log_class_size(n) - n * np.log(2.0))
+        else:
+            pseudo = mass.mass / (n + 1)
+        whole = np.asarray(counts + pseudo, dtype=np.float64)
+        if not whole.sum() > 0:
+            raise ParameterError("BetaBinomial: no counts and no smoothing; nothing to fit to")
+        mean, dispersion = most_likely(whole)
+        return cls(own, min(mean, 1.0), dispersion)
+
+    @classmethod
+    def uniform(cls, variables: Iterable[int], statistic: Statistic | None = None) -> Self:
+        """Return the leaf under which all assignments are equally likely: a start for fitting."""
+        _only_counts(statistic)
+        return cls(variables, 0.5, 0.0)
+
+    @property
+    def n_parameters(self) -> int:
+        """Two; one for a single variable."""
+        return min(len(self._variables), 2)
+
+    def marginalize(self, keep: Scope) -> Node | None:
+        """Return the leaf of the kept variables: the same urn, from which less is drawn."""
+        kept = [v for v in self._variables if v in keep]
+        if len(kept) == len(self._variables):
+            return self
+        return BetaBinomial(kept, self.mean, self.dispersion) if kept else None
+
+    def condition(self, x: FloatArray) -> tuple[Node | None, float]:
+        """Return the leaf of the missing variables: the urn after what is known was drawn from it."""
+        log_evidence = float(self.log_prob(x[None, :])[0])
+        rest = [self._variables[i] for i in np.flatnonzero(np.isnan(x))]
+        if not rest or np.isneginf(log_evidence):
+            return None, log_evidence
+        seen, ones = len(x) - len(rest), float(np.nansum(x))
+        grown = 1.0 + seen * self.dispersion
+        mean = min((self.mean + ones * self.dispersion) / grown, 1.0)
+        return BetaBinomial(rest, mean, self.dispersion / grown), log_evidence
+
+    def to_params(self) -> dict[str, Any]:
+        """Return both parameters."""
+        return {"mean": self.mean, "dispersion": self.dispersion}
+
+    @classmethod
+    def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
+        """Build the leaf."""
+        return cls(variables, params["mean"], params["dispersion"])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:
+        """Return a leaf over one to five variables, independent ones now and then."""
+        n = int(rng.integers(1, 6))
+        dispersion = rng.gamma(1.0) * float(rng.random() < 0.8)
+        return cls(range(first_variable, first_variable + n), rng.random(), dispersion)
+
+    def __repr__(self) -> str:
+        return f"BetaBinomial over {self.scope}: mean {self.mean:.4g}, dispersion {self.dispersion:.4g}"
+
+
+def log_weights_of(n: int, mean: float, dispersion: float) -> FloatArray:
+    """Return the log-probability of each single assignment with t ones, for t = 0..n."""
+    steps = np.arange(n) * dispersion
+    ones = np.concatenate([[0.0], np.cumsum(safe_log(mean + steps))])
+    zeros = np.concatenate([[0.0], np.cumsum(safe_log((1.0 - mean) + steps))])
+    return np.asarray(ones + zeros[::-1] - np.log1p(steps).sum())
+
+
+def _only_counts(statistic: Statistic | None) -> Count:
+    if statistic is None:
+        return Count()
+    if not isinstance(statistic, Count):
+        raise ParameterError(f"BetaBinomial: expected the number of ones, Count(), found {statistic!r}")
+    return statistic
