@@ -1,12 +1,14 @@
 """The default fallback: a mixture of leaves in the shares that predict left-out rows best."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from support.learning import exchangeable_table, random_table, summary
-from xspn import Bernoulli, ChowLiu, Exchangeable, Sum
-from xspn.learning.fallback import Candidate, LeafData, LeafOptions, conventional_fallback, fallbacks
-from xspn.learning.fallback.auto import PRIOR_ROWS, SMALLEST_SHARE, stack
+from xspn import Bernoulli, BetaBinomial, ChowLiu, Exchangeable, Sum
+from xspn.learning.fallback import Candidate, LeafData, LeafOptions, conventional_fallbacks, fallbacks
+from xspn.learning.fallback.auto import PRIOR_ROWS, SMALLEST_SHARE, best_of, stack
 from xspn.model import Circuit
 
 
@@ -94,5 +96,33 @@ def kinds(found):
 
 def test_a_conventional_network_gets_no_exchangeable_leaves(rng):
     data = LeafData.alone(summary(exchangeable_table(rng, 200, 6)))
-    assert Exchangeable in kinds(fallbacks["auto"](data, np.arange(6), LeafOptions()))
-    assert kinds(conventional_fallback(data, np.arange(6), LeafOptions())) <= {Bernoulli, ChowLiu}
+    for name in ("auto", "sparing"):
+        found = kinds(fallbacks[name](data, np.arange(6), LeafOptions()))
+        assert found & {Exchangeable, BetaBinomial}
+        assert kinds(conventional_fallbacks[name](data, np.arange(6), LeafOptions())) <= {Bernoulli, ChowLiu}
+
+
+# -- the sparing one ---------------------------------------------------------------------------------------------------
+
+
+def test_what_adds_nothing_is_left_out():
+    assert best_of(candidates([-1.0, -2.0], [-1.0, -2.0], [-1.0, -2.0]), np.ones(2)).name == "c0"
+    assert best_of(candidates([-9.0, -9.0], [-1.0, -1.0], [-1.5, -1.5]), np.ones(2)).name == "c1"
+
+
+def test_candidates_that_know_different_rows_are_mixed():
+    found = best_of(candidates([-1.0, -9.0], [-9.0, -1.0], [-9.0, -9.0]), np.full(2, 50.0))
+    assert found.name == "c0 + c1"
+
+
+def test_no_mixture_of_some_predicts_better(rng):
+    for _ in range(10):
+        logs, weights = np.log(rng.random((3, 20))), rng.random(20) * 5
+        found = best_of(candidates(*logs), weights)
+        others = [stack(some, weights) for size in (1, 2, 3) for some in combinations(candidates(*logs), size)]
+        assert found.score(weights) == pytest.approx(max(other.score(weights) for other in others))
+
+
+def test_a_row_that_nobody_finds_possible_does_not_choose():
+    found = best_of(candidates([-np.inf, -5.0], [-np.inf, -1.0]), np.ones(2))
+    assert found.name == "c1"

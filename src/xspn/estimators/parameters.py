@@ -19,7 +19,8 @@ class LearnerParameters(TableInput):
         shrinkage: How many rows the cluster's surroundings count for in a leaf's parameters.
         exchangeability: "global", "pairwise", "full", or None for a conventional SPN.
         clustering: "auto", "bernoulli", "variable", "gmm" (as in the paper) or "kmeans".
-        fallback: "auto", "factorized", "exchangeable", "chow_liu" or "blocks".
+        fallback: What slices of few rows become: "auto" (a mixture of the others), "sparing" (of as few of them as
+            predict best), "factorized", "exchangeable", "chow_liu" or "blocks".
         quality: "fast" learns one circuit with the parameters as they are. "balanced" and "best" choose `min_instances`
             and `independence_threshold` on rows kept apart (`X_valid`, or a share of the training rows) and learn a bag
             of 8 or 30 circuits; "best" also mixes in copies of one circuit that EM has taken apart.

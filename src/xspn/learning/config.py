@@ -9,7 +9,7 @@ from xspn._core.checks import smoothing_mass
 from xspn._core.options import number_between, one_of, whole_number
 from xspn.learning.clustering import clusterings
 from xspn.learning.exchangeability.base import check_test_options
-from xspn.learning.fallback import LeafOptions, conventional_fallback, fallbacks
+from xspn.learning.fallback import LeafOptions, conventional_fallbacks, fallbacks
 from xspn.learning.fallback.base import CountSpread, Fallback
 
 Components = Literal["all", "two"]
@@ -28,7 +28,8 @@ class LearnConfig:
         exchangeability: The test: "global", "pairwise", "full", or None for a conventional SPN.
         test_options: Further arguments of the test.
         clustering: How rows are split: "auto", "bernoulli", "variable", "gmm", "kmeans".
-        fallback: What becomes of small slices: "auto", "factorized", "exchangeable", "chow_liu", "blocks".
+        fallback: What becomes of small slices: "auto" (a mixture of the others), "sparing" (of as few of them as
+            predict best), "factorized", "exchangeable", "chow_liu", "blocks".
         count_spread: How exchangeable leaves found by the test are smoothed.
         fallback_count_spread: How exchangeable leaves made as fallback are smoothed.
         shrinkage: How many rows the sum above a leaf counts for in its parameters: clusters of few rows borrow strength
@@ -90,6 +91,6 @@ class LearnConfig:
 
     @property
     def make_fallback(self) -> Fallback:
-        """The fallback; "auto" leaves exchangeable leaves out of a conventional SPN."""
-        conventional = self.fallback == "auto" and self.exchangeability is None
-        return conventional_fallback if conventional else fallbacks[self.fallback]
+        """The fallback; where it is mixed, a conventional SPN has no exchangeable leaves in it."""
+        conventional = self.fallback in conventional_fallbacks and self.exchangeability is None
+        return conventional_fallbacks[self.fallback] if conventional else fallbacks[self.fallback]

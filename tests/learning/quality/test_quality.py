@@ -30,7 +30,7 @@ def blocks(n_rows: int, seed: int) -> np.ndarray:
 
 def test_settings_contain_the_one_that_was_asked_for_first() -> None:
     found = EFFORTS["best"].settings(LearnConfig(min_instances=33))
-    assert found[0] == LearnConfig(min_instances=33)
+    assert found[0] == LearnConfig(min_instances=33, fallback="sparing")
     assert len(found) == len(set(found)) == 10
 
 
@@ -98,7 +98,7 @@ def test_progress_ends_with_all_steps() -> None:
 
 
 def test_too_large_a_circuit_is_not_refined() -> None:
-    effort = replace(SMALL, refined_parameters=1)
+    effort = replace(SMALL, refined_cells=1.0)
     found = learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), effort, seed=0)
     assert found.n_copies == 0
     assert found.copies_share == 0

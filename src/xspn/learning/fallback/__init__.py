@@ -1,6 +1,6 @@
 """Leaves for slices that are not split any further."""
 
-from xspn.learning.fallback.auto import conventional_fallback, stacked_fallback
+from xspn.learning.fallback.auto import conventional_fallbacks
 from xspn.learning.fallback.base import Candidate, LeafData, LeafOptions, fallbacks
 from xspn.learning.fallback.blocks import blocks_leaf
 from xspn.learning.fallback.chow_liu import chow_liu_leaf
@@ -13,9 +13,8 @@ __all__ = [
     "LeafOptions",
     "blocks_leaf",
     "chow_liu_leaf",
-    "conventional_fallback",
+    "conventional_fallbacks",
     "exchangeable_leaf",
     "factorized_leaf",
     "fallbacks",
-    "stacked_fallback",
 ]

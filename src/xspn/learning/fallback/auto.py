@@ -1,6 +1,7 @@
-"""A mixture of the fallbacks, in the shares that predict left-out rows best."""
+"""Mixtures of fallbacks: of all of them, or the smallest that predicts left-out rows as well as any."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from xspn._core.arrays import FloatArray, IntArray
 from xspn._core.logspace import logsumexp_quiet
 from xspn.circuit.nodes import Sum
 from xspn.learning.fallback.base import Candidate, Fallback, LeafData, LeafOptions, fallbacks
-from xspn.learning.fallback.blocks import blocks_leaf
+from xspn.learning.fallback.blocks import sparing_blocks_leaf
 from xspn.learning.fallback.chow_liu import chow_liu_leaf
 from xspn.learning.fallback.factorized import factorized_leaf
 
@@ -17,18 +18,33 @@ PRIOR_ROWS = 3.0
 EM_STEPS = 20
 SHARE_TOLERANCE = 1e-3
 
+Chooser = Callable[[Sequence[Candidate], FloatArray], Candidate]
 
-def stack_of(*makers: Fallback) -> Fallback:
-    """Return the fallback that makes all candidates and stacks them."""
 
-    def choose(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
+def mixed_by(choose: Chooser, *makers: Fallback) -> Fallback:
+    """Return the fallback that makes all candidates and lets `choose` mix them."""
+
+    def make(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
         if len(variables) == 1:
             return factorized_leaf(data, variables, options)
         # Constant variables have no mutual information that a tree could show.
         useful = [m for m in makers if m is not chow_liu_leaf] if data.own.constant().all() else makers
-        return stack([make(data, variables, options) for make in useful], data.own.rows()[1])
+        return choose([make(data, variables, options) for make in useful], data.own.rows()[1])
 
-    return choose
+    return make
+
+
+def best_of(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: float = PRIOR_ROWS) -> Candidate:
+    """Return what predicts left-out rows best among the candidates and the mixtures of some; the smallest if several.
+
+    One circuit is better with mixed leaves, which are never much surprised. Circuits that are mixed themselves need
+    that less, and half as many parameters then do.
+    """
+    possible = np.any([np.isfinite(candidate.left_out) for candidate in candidates], axis=0)
+    own = weights[possible]
+    sizes = range(1, len(candidates) + 1)
+    mixtures = [stack(some, weights, prior_rows) for size in sizes for some in combinations(candidates, size)]
+    return max(mixtures, key=lambda found: float(own @ found.left_out[possible]))
 
 
 def stack(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: float = PRIOR_ROWS) -> Candidate:
@@ -65,6 +81,8 @@ def _shares(logs: FloatArray, weights: FloatArray, prior_rows: float) -> FloatAr
     return shares
 
 
-stacked_fallback = stack_of(factorized_leaf, blocks_leaf, chow_liu_leaf)
-conventional_fallback = stack_of(factorized_leaf, chow_liu_leaf)
-fallbacks.add("auto", stacked_fallback)
+CONVENTIONAL = (factorized_leaf, chow_liu_leaf)
+CHOOSERS: dict[str, Chooser] = {"auto": stack, "sparing": best_of}
+conventional_fallbacks = {name: mixed_by(choose, *CONVENTIONAL) for name, choose in CHOOSERS.items()}
+for name, choose in CHOOSERS.items():
+    fallbacks.add(name, mixed_by(choose, factorized_leaf, sparing_blocks_leaf, chow_liu_leaf))

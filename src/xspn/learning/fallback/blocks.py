@@ -5,20 +5,25 @@ from scipy.special import stdtr
 
 from xspn._core.arrays import FloatArray, IntArray
 from xspn.circuit.nodes import Node, Product
-from xspn.learning.fallback.base import TINY, Candidate, LeafData, LeafOptions, fallbacks
+from xspn.learning.fallback.base import TINY, Candidate, Fallback, LeafData, LeafOptions, fallbacks
+from xspn.learning.fallback.beta_binomial import beta_binomial_leaf
 from xspn.learning.fallback.exchangeable import exchangeable_leaf
 
 
-def blocks_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
-    """Return one exchangeable leaf for each block of similar means."""
-    nodes: list[Node] = []
-    left_out = np.zeros(len(data.own.rows()[0]))
-    for block in blocks_of_similar_means(data.own.ones, data.own.seen, options.block_level):
-        part = LeafData(data.own.columns(block), data.pooled.columns(block), data.unit)
-        found = exchangeable_leaf(part, variables[block], options)
-        nodes.append(found.node)
-        left_out += found.left_out
-    return Candidate("blocks", nodes[0] if len(nodes) == 1 else Product(nodes), left_out)
+def blocks_by(make: Fallback) -> Fallback:
+    """Return the fallback that makes one leaf for each block of similar means."""
+
+    def blocks(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
+        nodes: list[Node] = []
+        left_out = np.zeros(len(data.own.rows()[0]))
+        for block in blocks_of_similar_means(data.own.ones, data.own.seen, options.block_level):
+            part = LeafData(data.own.columns(block), data.pooled.columns(block), data.unit)
+            found = make(part, variables[block], options)
+            nodes.append(found.node)
+            left_out += found.left_out
+        return Candidate("blocks", nodes[0] if len(nodes) == 1 else Product(nodes), left_out)
+
+    return blocks
 
 
 def blocks_of_similar_means(ones: FloatArray, total: FloatArray | float, level: float) -> list[IntArray]:
@@ -61,4 +66,6 @@ def _welch_p(means: FloatArray, squared_errors: FloatArray, free: FloatArray) ->
     return np.asarray(np.where(spread > 0, p, np.where(difference == 0, 1.0, 0.0)))
 
 
+blocks_leaf = blocks_by(exchangeable_leaf)
+sparing_blocks_leaf = blocks_by(beta_binomial_leaf)
 fallbacks.add("blocks", blocks_leaf)

@@ -16,9 +16,11 @@ class Effort:
         finalists: How many of these settings, the best ones for one circuit, are tried as a small bag.
         pilots: The number of circuits of such a bag.
         circuits: The number of circuits of the final bag.
-        copies: How many copies of one circuit EM takes apart; the number that is best for rows kept apart is taken.
+        bases: How many circuits, the best one and smaller ones, are copied for EM to take the copies apart.
+        copies: How many copies are tried.
+        copy_smoothings: With which multiples of α; what is best for rows kept apart is taken.
         passes: The largest number of EM's passes.
-        refined_parameters: The largest number of parameters that EM is asked to refine.
+        refined_cells: The largest number of parameters times rows that EM is asked to work on.
     """
 
     thresholds: tuple[float, ...]
@@ -26,12 +28,19 @@ class Effort:
     finalists: int
     pilots: int
     circuits: int
+    bases: int = 2
     copies: tuple[int, ...] = ()
+    copy_smoothings: tuple[float, ...] = (1.0, 5.0)
     passes: int = 200
-    refined_parameters: int = 100_000
+    refined_cells: float = 2e9
 
     def settings(self, config: LearnConfig) -> list[LearnConfig]:
-        """Return the settings to try: the one that was asked for, and all others of the grid."""
+        """Return the settings to try: the one that was asked for, and all others of the grid.
+
+        Leaves are mixtures where one circuit is learned; in a bag, which mixes circuits, they need not be.
+        """
+        if self.circuits > 1 and config.fallback == "auto":
+            config = replace(config, fallback="sparing")
         thresholds = dict.fromkeys([config.independence_threshold, *self.thresholds])
         rows = dict.fromkeys([config.min_instances, *self.least_rows])
         return [replace(config, independence_threshold=t, min_instances=m) for t, m in product(thresholds, rows)]
@@ -39,5 +48,5 @@ class Effort:
 
 EFFORTS = {
     "balanced": Effort((5.0, 15.0), (20, 200), finalists=1, pilots=1, circuits=8),
-    "best": Effort((5.0, 15.0), (20, 60, 200, 600), finalists=3, pilots=4, circuits=30, copies=(10, 20, 40)),
+    "best": Effort((5.0, 15.0), (20, 60, 200, 600), finalists=3, pilots=4, circuits=30, copies=(10, 40)),
 }

@@ -4,8 +4,9 @@ What is chosen is chosen by rows that no candidate has seen: those of `X_valid`,
 the choices are kept; the final circuits are learned from all training rows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -75,10 +76,11 @@ def learn_well(
 
 @dataclass(frozen=True, eq=False)
 class _Copies:
-    """A circuit, how many copies of it EM took apart, and what came of it."""
+    """A circuit, how many copies of it EM took apart, with which smoothing, and what came of it."""
 
     of: Graph
     number: int
+    smoothing: float
     seed: int
     fit: Fit
 
@@ -105,10 +107,17 @@ class _Search:
             self.train, self.held_out = data, held_out
         self.settings = effort.settings(config)
         self.step, self.done = step, 0
-        self.n_steps = len(self.settings) + effort.finalists * (effort.pilots > 1) + 1 + len(effort.copies)
+        fits = effort.bases * len(effort.copies) * len(effort.copy_smoothings)
+        self.n_steps = len(self.settings) + effort.finalists * (effort.pilots > 1) + 1 + fits
 
     def run(self) -> LearnedWell:
         """Search, then learn."""
+        found = self._found()
+        if self.step is not None:  # what was too large to be tried counts as done
+            self.step(self.n_steps, self.n_steps)
+        return found
+
+    def _found(self) -> LearnedWell:
         singles = [self._learned(self.train, config, 1) for config in self.settings]
         tried = [
             Tried(config, self.held_out.score(one.graph)) for config, one in zip(self.settings, singles, strict=True)
@@ -121,7 +130,8 @@ class _Search:
             tried[k] = Tried(tried[k].config, tried[k].single, score)
         best = tried[chosen].config
         bag = self._learned(self.data, best, self.effort.circuits)
-        copies = self._copies(singles[int(ranking[0])].graph)
+        order = sorted(range(len(tried)), key=lambda k: -tried[k].single)
+        copies = self._copies([singles[k].graph for k in order])
         if copies is None:
             return LearnedWell(bag.graph, bag.trace, tuple(tried), best)
         rival = bag if self.train is self.data else self._learned(self.train, best, self.effort.circuits)
@@ -141,18 +151,32 @@ class _Search:
             return single.graph
         return self._learned(self.train, config, self.effort.pilots).graph
 
-    def _copies(self, graph: Graph) -> "_Copies | None":
-        """Return the number of copies that is best for rows kept apart, and what EM made of them."""
-        options = em_options(self.config.smoothing, self.effort.passes)
+    def _copies(self, graphs: Sequence[Graph]) -> "_Copies | None":
+        """Return the copies that are best for rows kept apart, of circuits in the order of their own scores."""
+        most = self.effort.refined_cells / self.train.shape[0]
         best: _Copies | None = None
-        for number in self.effort.copies:
-            if summarize(graph).parameters * number <= self.effort.refined_parameters:
-                seed = child_seed(self.seed, 2)
+        for graph, number, factor in product(
+            self._bases(graphs, most), self.effort.copies, self.effort.copy_smoothings
+        ):
+            if summarize(graph).parameters * number <= most:
+                seed, smoothing = child_seed(self.seed, 2), factor * self.config.smoothing
+                options = em_options(smoothing, self.effort.passes)
                 fit = taken_apart(graph, self.train.rows(), self.train.weights, number, options, seed, self.held_out)
-                found = _Copies(graph, number, seed, fit)
+                found = _Copies(graph, number, smoothing, seed, fit)
                 best = found if best is None or found.score > best.score else best
             self._tick()
         return best
+
+    def _bases(self, graphs: Sequence[Graph], most: float) -> list[Graph]:
+        """Return the best circuit of which a few copies can be refined, then the best of half its size, and so on."""
+        found: list[Graph] = []
+        room = most / min(self.effort.copies, default=1)
+        for graph in graphs:
+            size = summarize(graph).parameters
+            if size <= room and len(found) < self.effort.bases:
+                found.append(graph)
+                room = size / 2
+        return found
 
     def _share_of(self, copies: "_Copies", bag: Graph) -> float:
         """Return the share that the copies earn beside the bag."""
@@ -163,14 +187,14 @@ class _Search:
         """Return the copies fitted to all training rows, by as many passes as were best for rows kept apart."""
         if self.train is self.data:
             return copies.fit.root
-        options = em_options(self.config.smoothing, copies.fit.best, tolerance=0.0)
+        options = em_options(copies.smoothing, copies.fit.best, tolerance=0.0)
         fit = taken_apart(copies.of, self.data.rows(), self.data.weights, copies.number, options, copies.seed)
         return fit.root
 
     def _tick(self) -> None:
         self.done += 1
         if self.step is not None:
-            self.step(min(self.done, self.n_steps), self.n_steps)
+            self.step(min(self.done, self.n_steps - 1), self.n_steps)
 
 
 def _best_share(first: FloatArray, second: FloatArray, weights: FloatArray, passes: int = 200) -> float:

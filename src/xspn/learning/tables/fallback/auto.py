@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from xspn._core.arrays import IntArray
 from xspn._core.errors import ParameterError
-from xspn.learning.fallback.auto import stack
+from xspn.learning.fallback.auto import best_of, stack
 from xspn.learning.fallback.base import Candidate
 from xspn.learning.tables.fallback.base import TableLeafData
 from xspn.learning.tables.fallback.blocks import blocks_leaf
@@ -24,7 +24,7 @@ def make_fallback(
     """Return the fallback of a name.
 
     Args:
-        name: "auto", "factorized", "exchangeable" or "blocks".
+        name: "auto", "sparing", "factorized", "exchangeable" or "blocks".
         data: The slice.
         variables: Its variables.
         alpha: The pseudo-count.
@@ -38,16 +38,16 @@ def make_fallback(
         case "exchangeable":
             found = exchangeable_leaf(data, variables, alpha) if data.own.one_domain else None
             return blocks_leaf(data, variables, alpha) if found is None else found
-        case "auto":
+        case "auto" | "sparing":
             if len(variables) == 1:
                 return factorized_leaves(data, variables, alpha)
             makers: list[Maker] = [factorized_leaves, gaussian_leaf]
             if exchangeable:
                 makers.append(blocks_leaf)
             candidates = [made for make in makers if (made := make(data, variables, alpha)) is not None]
-            return stack(candidates, data.own.weights, PRIOR_ROWS)
+            return (stack if name == "auto" else best_of)(candidates, data.own.weights, PRIOR_ROWS)
         case _:
             raise ParameterError(
                 f"fallback={name!r} is for tables of zeros and ones only; for columns of other kinds use 'auto', "
-                "'factorized', 'exchangeable' or 'blocks'"
+                "'sparing', 'factorized', 'exchangeable' or 'blocks'"
             )

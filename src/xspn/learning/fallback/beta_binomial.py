@@ -1,0 +1,25 @@
+"""One exchangeable block of few parameters: for slices whose rows are too few to tell how likely each count is."""
+
+import numpy as np
+
+from xspn._core.arrays import IntArray
+from xspn.learning.fallback.base import Candidate, LeafData, LeafOptions
+from xspn.learning.fallback.exchangeable import exchangeable_leaf
+from xspn.leaves.beta_binomial import BetaBinomial
+from xspn.leaves.smoothing import Smoothing
+
+
+def beta_binomial_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
+    """Return a beta-binomial leaf; for two variables or one, the leaf that has no more parameters."""
+    n = len(variables)
+    if n <= 2:
+        return exchangeable_leaf(data, variables, options)
+    smoothing = Smoothing(2 * options.smoothing, "values")  # like a bit, which has two values
+    leaf = BetaBinomial.from_class_counts(variables.tolist(), data.pooled.totals, smoothing)
+    cells, _ = data.own.rows()
+    if data.own.complete:
+        own = leaf.log_weights[cells.sum(axis=1).astype(np.int64)]
+    else:
+        own = leaf.log_prob(cells.astype(np.float64))
+    # Parameters that rest on N rows fit each of them better than a new one by 1/N nats a parameter (Akaike).
+    return Candidate("beta-binomial", leaf, own - leaf.n_parameters / (data.pooled.total + smoothing.mass))
