@@ -122,7 +122,7 @@ def _score(data: datasets.Dataset, seed: int, test: str | None) -> tuple[float, 
 
 def ablation(only: Sequence[str], _: int) -> None:
     print("What each part adds: test log-likelihood with and without exchangeable leaves")
-    names = ("one circuit", "setting chosen", "bag of 30", "copies by EM", "both, mixed")
+    names = ("one circuit", "setting chosen", "bag of 30", "copies + one", "copies + bag")
     print(f"  {'data':<12}{'leaves':<16}" + "".join(f"{name:>16}" for name in names))
     for name in only:
         data = datasets.load(name)

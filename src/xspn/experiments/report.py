@@ -46,7 +46,7 @@ def content(
     made.summary = _coverage(results)
     if "table1" in targets and density:
         made.parts["table1"] = first = table1(density)
-        made.summary += scores(first)
+        made.summary += scores(first, density)
         _draw(made, pictures, "likelihoods", lambda: likelihood_chart(density))
     if "ablation" in targets and density:
         made.parts["ablation"] = ablation_table(density)
