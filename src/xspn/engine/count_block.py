@@ -1,6 +1,7 @@
 """All exchangeable leaves that count ones: two sparse products and a table lookup."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
@@ -12,8 +13,10 @@ from xspn.engine.blocks import LeafBlock, LoopBlock
 from xspn.engine.rows import RowBlock
 from xspn.engine.triangles import Triangles
 from xspn.leaves.base import Leaf
-from xspn.leaves.exchangeable import Exchangeable
+from xspn.leaves.beta_binomial import BetaBinomial, log_weights_of, parameters_of_counts
+from xspn.leaves.exchangeable import Exchangeable, log_weights_of_counts
 from xspn.leaves.smoothing import Smoothing
+from xspn.statistics import Count
 
 
 class CountBlock(LeafBlock):
@@ -25,14 +28,30 @@ class CountBlock(LeafBlock):
     """
 
     def __init__(self, leaves: Sequence[Exchangeable], n_variables: int) -> None:
-        self._leaves = list(leaves)
-        self._one_by_one = LoopBlock(leaves)
-        self.n_slots = len(self._leaves)
-        self.triangles = Triangles(np.array([len(leaf.variables) for leaf in leaves], dtype=np.int64))
-        self.entry_variables = np.concatenate([np.array(leaf.variables, dtype=np.int64) for leaf in leaves])
-        entries = (np.repeat(np.arange(self.n_slots), self._sizes), self.entry_variables)
-        self._mask = csr_array((np.ones(len(self.entry_variables)), entries), shape=(self.n_slots, n_variables))
-        self.log_weights = np.concatenate([leaf.log_weights for leaf in leaves])
+        layout = _Layout.of(leaves, n_variables)
+        numbers = np.array([_two_numbers(leaf) for leaf in leaves])
+        self._set(layout, np.concatenate([leaf.log_weights for leaf in leaves]), numbers)
+        self.__dict__["_leaves"] = list(leaves)
+
+    def _set(self, layout: "_Layout", log_weights: FloatArray, numbers: FloatArray) -> None:
+        self._layout = layout
+        self.n_slots, self.triangles, self._mask = len(layout.variables), layout.triangles, layout.mask
+        self.entry_variables = layout.entry_variables
+        self.log_weights = log_weights
+        self._numbers = numbers  # (leaves, 2): mean and dispersion of beta-binomial leaves, NaN for free ones
+
+    @cached_property
+    def _leaves(self) -> list[Exchangeable]:
+        """The leaves; EM, which passes through many, asks for the last ones only."""
+        made: list[Exchangeable] = []
+        for variables, (mean, dispersion), start in zip(
+            self._layout.variables, self._numbers.tolist(), self.triangles.weight_starts.tolist(), strict=True
+        ):
+            if np.isnan(mean):
+                made.append(Exchangeable(variables, self.log_weights[start : start + len(variables) + 1]))
+            else:
+                made.append(BetaBinomial(variables, mean, dispersion))
+        return made
 
     @property
     def _sizes(self) -> IntArray:
@@ -75,7 +94,7 @@ class CountBlock(LeafBlock):
 
     def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
         """Let each leaf construct its completions."""
-        self._one_by_one.fill(rows, active, out, rng)
+        LoopBlock(self._leaves).fill(rows, active, out, rng)
 
     def add_marginals(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
         """Add flow · M[k+1, s+1] / M[k, s], which is the same for all missing variables of a leaf."""
@@ -136,9 +155,41 @@ class CountBlock(LeafBlock):
         return flow
 
     def refit(self, statistics: FloatArray, smoothing: Smoothing) -> Self:
-        """Let each leaf fit itself."""
-        leaves = [
-            leaf.from_statistics(statistics[start : start + n + 1], smoothing)
-            for leaf, start, n in zip(self._leaves, self.triangles.weight_starts, self._sizes, strict=True)
-        ]
-        return type(self)(leaves, self._mask.shape[1])
+        """Fit all leaves of a size at once; those without any mass stay."""
+        log_weights, numbers = self.log_weights.copy(), self._numbers.copy()
+        sparing = ~np.isnan(numbers[:, 0])
+        for n, leaves in self.triangles.by_size:
+            counts = statistics[self.triangles.weight_places(leaves, n)]
+            told = counts.sum(axis=1) + smoothing.mass > 0
+            free, bound = told & ~sparing[leaves], told & sparing[leaves]
+            places = self.triangles.weight_places(leaves[free], n)
+            log_weights[places] = log_weights_of_counts(counts[free], n, smoothing, Count())
+            if bound.any():
+                means, dispersions = parameters_of_counts(counts[bound], n, smoothing)
+                numbers[leaves[bound]] = np.column_stack([means, dispersions])
+                log_weights[self.triangles.weight_places(leaves[bound], n)] = log_weights_of(n, means, dispersions)
+        block = type(self).__new__(type(self))
+        block._set(self._layout, log_weights, numbers)
+        return block
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """What all fits of a block have in common: which variables each leaf counts."""
+
+    variables: tuple[tuple[int, ...], ...]
+    triangles: Triangles
+    entry_variables: IntArray
+    mask: csr_array
+
+    @classmethod
+    def of(cls, leaves: Sequence[Exchangeable], n_variables: int) -> "_Layout":
+        sizes = np.array([len(leaf.variables) for leaf in leaves], dtype=np.int64)
+        variables = np.concatenate([np.array(leaf.variables, dtype=np.int64) for leaf in leaves])
+        entries = (np.repeat(np.arange(len(leaves)), sizes), variables)
+        mask = csr_array((np.ones(len(variables)), entries), shape=(len(leaves), n_variables))
+        return cls(tuple(leaf.variables for leaf in leaves), Triangles(sizes), variables, mask)
+
+
+def _two_numbers(leaf: Exchangeable) -> tuple[float, float]:
+    return (leaf.mean, leaf.dispersion) if isinstance(leaf, BetaBinomial) else (np.nan, np.nan)

@@ -1,7 +1,7 @@
 """EM over all weights and leaves of any circuit."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,6 +128,14 @@ def fit_parameters(
             break
     root = fitted_root(graph, start.program, course.chosen.program)
     return Fit(root, tuple(course.log_likelihoods), tuple(course.valid_log_likelihoods), course.best)
+
+
+def refitted(graph: Graph, X: AnyArray, weightings: Iterable[FloatArray], smoothing: Smoothing) -> Iterator[Node]:
+    """Yield the circuit after one pass over the rows, for each way to weight them."""
+    start = Automatic(compile_graph(graph))
+    for weights in weightings:
+        fitted = maximize(start.program, expect(start, X, weights), smoothing)
+        yield fitted_root(graph, start.program, fitted)
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,21 +78,14 @@ class BetaBinomial(Exchangeable):
             >>> BetaBinomial.from_class_counts(range(4), np.array([5.0, 0, 0, 0, 5])).mean
             0.5
         """
-        from xspn.leaves.beta_binomial_fit import most_likely  # takes numba along
-
-        own, mass, T = tuple(variables), Smoothing.of(smoothing), _only_counts(statistic)
-        n = len(own)
-        if len(counts) != n + 1:
-            raise ParameterError(f"BetaBinomial: expected {n + 1} counts, found {len(counts)}")
-        if mass.spread == "assignments":
-            pseudo: FloatArray | float = mass.mass * np.exp(T.log_class_size(n) - n * np.log(2.0))
-        else:
-            pseudo = mass.mass / (n + 1)
-        whole = np.asarray(counts + pseudo, dtype=np.float64)
-        if not whole.sum() > 0:
+        own, mass = tuple(variables), Smoothing.of(smoothing)
+        _only_counts(statistic)
+        if len(counts) != len(own) + 1:
+            raise ParameterError(f"BetaBinomial: expected {len(own) + 1} counts, found {len(counts)}")
+        if not counts.sum() + mass.mass > 0:
             raise ParameterError("BetaBinomial: no counts and no smoothing; nothing to fit to")
-        mean, dispersion = most_likely(whole)
-        return cls(own, min(mean, 1.0), dispersion)
+        means, dispersions = parameters_of_counts(counts[None], len(own), mass)
+        return cls(own, float(means[0]), float(dispersions[0]))
 
     @classmethod
     def uniform(cls, variables: Iterable[int], statistic: Statistic | None = None) -> Self:
@@ -143,17 +136,27 @@ class BetaBinomial(Exchangeable):
         return f"BetaBinomial over {self.scope}: mean {self.mean:.4g}, dispersion {self.dispersion:.4g}"
 
 
-def log_weights_of(n: int, mean: float, dispersion: float) -> FloatArray:
-    """Return the log-probability of each single assignment with t ones, for t = 0..n."""
-    steps = np.arange(n) * dispersion
-    ones = np.concatenate([[0.0], np.cumsum(safe_log(mean + steps))])
-    zeros = np.concatenate([[0.0], np.cumsum(safe_log((1.0 - mean) + steps))])
-    return np.asarray(ones + zeros[::-1] - np.log1p(steps).sum())
+def parameters_of_counts(counts: FloatArray, n: int, smoothing: Smoothing) -> tuple[FloatArray, FloatArray]:
+    """Return means and dispersions for how often each count t was seen: (leaves, n + 1), with mass in each of them."""
+    from xspn.leaves.beta_binomial_fit import most_likely_of_each  # takes numba along
+
+    if smoothing.spread == "assignments":
+        pseudo: FloatArray | float = smoothing.mass * np.exp(Count().log_class_size(n) - n * np.log(2.0))
+    else:
+        pseudo = smoothing.mass / (n + 1)
+    means, dispersions = most_likely_of_each(np.ascontiguousarray(counts + pseudo, dtype=np.float64))
+    return np.minimum(means, 1.0), dispersions
 
 
-def _only_counts(statistic: Statistic | None) -> Count:
-    if statistic is None:
-        return Count()
-    if not isinstance(statistic, Count):
+def log_weights_of(n: int, mean: FloatArray | float, dispersion: FloatArray | float) -> FloatArray:
+    """Return the log-probability of each assignment with t ones, t = 0..n, for one leaf or many: (..., n + 1)."""
+    middle, steps = np.asarray(mean)[..., None], np.arange(n) * np.asarray(dispersion)[..., None]
+    nothing = np.zeros((*steps.shape[:-1], 1))
+    ones = np.concatenate([nothing, np.cumsum(safe_log(middle + steps), axis=-1)], axis=-1)
+    zeros = np.concatenate([nothing, np.cumsum(safe_log((1.0 - middle) + steps), axis=-1)], axis=-1)
+    return np.asarray(ones + zeros[..., ::-1] - np.log1p(steps).sum(axis=-1, keepdims=True))
+
+
+def _only_counts(statistic: Statistic | None) -> None:
+    if statistic is not None and not isinstance(statistic, Count):
         raise ParameterError(f"BetaBinomial: expected the number of ones, Count(), found {statistic!r}")
-    return statistic

@@ -23,6 +23,15 @@ CLOSE = 1e-9
 
 
 @njit(nogil=True, cache=True)
+def most_likely_of_each(counts: Array) -> tuple[Array, Array]:
+    """Return the means and the dispersions for several leaves: (leaves, n + 1)."""
+    means, dispersions = np.empty(len(counts)), np.empty(len(counts))
+    for leaf in range(len(counts)):
+        means[leaf], dispersions[leaf] = most_likely(counts[leaf])
+    return means, dispersions
+
+
+@njit(nogil=True, cache=True)
 def most_likely(counts: Array) -> tuple[float, float]:
     """Return the mean and the dispersion for which rows are most likely, `counts[t]` of which have t ones."""
     n = len(counts) - 1

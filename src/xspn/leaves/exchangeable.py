@@ -99,16 +99,9 @@ class Exchangeable(Leaf):
             [0.2, 0.5, 0.3]
         """
         own, T, mass = tuple(variables), Count() if statistic is None else statistic, Smoothing.of(smoothing)
-        total = counts.sum() + mass.mass
-        if not total > 0:
+        if not counts.sum() + mass.mass > 0:
             raise ParameterError("Exchangeable: no counts and no smoothing; nothing to fit to")
-        sizes = T.log_class_size(len(own))
-        log_mass = log(mass.mass) if mass.mass > 0 else -inf
-        if mass.spread == "assignments":
-            pseudo: FloatArray | float = log_mass - len(own) * log(T.cardinality)
-        else:
-            pseudo = log_mass - log(len(sizes)) - sizes
-        return cls(own, np.logaddexp(safe_log(counts) - sizes, pseudo) - log(total), T)
+        return cls(own, log_weights_of_counts(counts, len(own), mass, T), T)
 
     @classmethod
     def uniform(cls, variables: Iterable[int], statistic: Statistic | None = None) -> Self:
@@ -286,6 +279,18 @@ class Exchangeable(Leaf):
 
     def __repr__(self) -> str:
         return f"Exchangeable over {self.scope} by {self.statistic!r}"
+
+
+def log_weights_of_counts(counts: FloatArray, n: int, smoothing: Smoothing, statistic: Statistic) -> FloatArray:
+    """Return log w_t for how often each value t was seen, for one leaf over n variables or for many: (..., values)."""
+    sizes = statistic.log_class_size(n)
+    log_mass = log(smoothing.mass) if smoothing.mass > 0 else -inf
+    if smoothing.spread == "assignments":
+        pseudo: FloatArray | float = log_mass - n * log(statistic.cardinality)
+    else:
+        pseudo = log_mass - log(len(sizes)) - sizes
+    total = counts.sum(axis=-1, keepdims=True) + smoothing.mass
+    return np.asarray(np.logaddexp(safe_log(counts) - sizes, pseudo) - np.log(total))
 
 
 def _checked_statistic(statistic: Any) -> Statistic:

@@ -18,7 +18,16 @@ from xspn.learning.quality.held_out import keep_apart
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.model import Circuit
 
-SMALL = Effort((5.0, 15.0), (20, 60), finalists=2, pilots=2, circuits=3, copies=(2, 4), passes=30)
+SMALL = Effort(
+    thresholds=(5.0, 15.0),
+    least_rows=(20, 60),
+    finalists=2,
+    pilots=2,
+    circuits=3,
+    smoothings=((1.0, 1.0), (5.0, 2.0)),
+    copies=(2, 4),
+    passes=30,
+)
 
 
 def blocks(n_rows: int, seed: int) -> np.ndarray:
@@ -30,7 +39,7 @@ def blocks(n_rows: int, seed: int) -> np.ndarray:
 
 def test_settings_contain_the_one_that_was_asked_for_first() -> None:
     found = EFFORTS["best"].settings(LearnConfig(min_instances=33))
-    assert found[0] == LearnConfig(min_instances=33, fallback="sparing")
+    assert found[0] == LearnConfig(min_instances=33)
     assert len(found) == len(set(found)) == 10
 
 
@@ -81,7 +90,8 @@ def test_more_effort_is_better_and_repeatable(with_valid: bool) -> None:
     np.testing.assert_array_equal(scores, Circuit.of_graph(again.graph).log_likelihood(new))
     assert scores.mean() > one.score(new) - 0.01
     assert found.chosen in [tried.config for tried in found.tried]
-    assert sum(not np.isnan(tried.bag) for tried in found.tried) == SMALL.finalists
+    assert sum(np.isfinite(tried.bag) for tried in found.tried) == SMALL.finalists * len(SMALL.smoothings)
+    assert sum(np.isfinite(tried.single) for tried in found.tried) == 4
 
 
 def test_the_trace_belongs_to_the_whole() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Sum
-from xspn.learning.parameters import EMOptions, Fit, fit_parameters
+from xspn.learning.parameters import EMOptions, Fit, fit_parameters, refitted
 from xspn.learning.quality.held_out import HeldOut
 from xspn.leaves.smoothing import Smoothing
 
@@ -29,11 +29,8 @@ def taken_apart(
 ) -> Fit:
     """Return the mixture after EM, stopped by rows kept apart if there are any."""
     rng = np.random.default_rng(seed)
-    once = EMOptions(n_iter=1, smoothing=options.smoothing, tolerance=0.0)
-    copies = []
-    for _ in range(n_copies):
-        uneven = weights * rng.gamma(SHAPE, 1.0 / SHAPE, size=len(weights))
-        copies.append(fit_parameters(graph, rows, once, uneven).root)
+    uneven = (weights * rng.gamma(SHAPE, 1.0 / SHAPE, size=len(weights)) for _ in range(n_copies))
+    copies = list(refitted(graph, rows, uneven, options.smoothing))
     mixture = Graph(Sum(np.full(n_copies, 1.0 / n_copies), copies), graph.n_variables)
     if held_out is None:
         return fit_parameters(mixture, rows, options, weights)

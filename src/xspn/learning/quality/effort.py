@@ -14,6 +14,7 @@ class Effort:
         thresholds: The values of ρ that are tried beside the one that was asked for.
         least_rows: The values of `min_instances` that are tried beside the one that was asked for.
         finalists: How many of these settings, the best ones for one circuit, are tried as a small bag.
+        smoothings: With which multiples of α and of the shrinkage: a bag may want other ones than a circuit.
         pilots: The number of circuits of such a bag.
         circuits: The number of circuits of the final bag.
         bases: How many circuits, the best one and smaller ones, are copied for EM to take the copies apart.
@@ -28,6 +29,7 @@ class Effort:
     finalists: int
     pilots: int
     circuits: int
+    smoothings: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
     bases: int = 2
     copies: tuple[int, ...] = ()
     copy_smoothings: tuple[float, ...] = (1.0, 5.0)
@@ -35,12 +37,7 @@ class Effort:
     refined_cells: float = 2e9
 
     def settings(self, config: LearnConfig) -> list[LearnConfig]:
-        """Return the settings to try: the one that was asked for, and all others of the grid.
-
-        Leaves are mixtures where one circuit is learned; in a bag, which mixes circuits, they need not be.
-        """
-        if self.circuits > 1 and config.fallback == "auto":
-            config = replace(config, fallback="sparing")
+        """Return the settings to try: the one that was asked for, and all others of the grid."""
         thresholds = dict.fromkeys([config.independence_threshold, *self.thresholds])
         rows = dict.fromkeys([config.min_instances, *self.least_rows])
         return [replace(config, independence_threshold=t, min_instances=m) for t, m in product(thresholds, rows)]
@@ -48,5 +45,13 @@ class Effort:
 
 EFFORTS = {
     "balanced": Effort((5.0, 15.0), (20, 200), finalists=1, pilots=1, circuits=8),
-    "best": Effort((5.0, 15.0), (20, 60, 200, 600), finalists=3, pilots=4, circuits=30, copies=(10, 40)),
+    "best": Effort(
+        (5.0, 15.0),
+        (20, 60, 200, 600),
+        finalists=3,
+        pilots=4,
+        circuits=40,
+        smoothings=((1.0, 1.0), (5.0, 1.0), (5.0, 5.0)),
+        copies=(10, 40),
+    ),
 }

@@ -4,7 +4,7 @@ What is chosen is chosen by rows that no candidate has seen: those of `X_valid`,
 the choices are kept; the final circuits are learned from all training rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -35,13 +35,13 @@ class Tried:
 
     Attributes:
         config: The setting.
-        single: The mean log-likelihood with one circuit.
-        bag: That with a small bag; NaN if it did not get that far.
+        single: The mean log-likelihood with one circuit; −inf if that was not tried.
+        bag: That with a small bag; −inf if it did not get that far.
     """
 
     config: LearnConfig
-    single: float
-    bag: float = np.nan
+    single: float = -np.inf
+    bag: float = -np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +107,9 @@ class _Search:
             self.train, self.held_out = data, held_out
         self.settings = effort.settings(config)
         self.step, self.done = step, 0
-        fits = effort.bases * len(effort.copies) * len(effort.copy_smoothings)
-        self.n_steps = len(self.settings) + effort.finalists * (effort.pilots > 1) + 1 + fits
+        pilots = effort.finalists * len(effort.smoothings) if effort.pilots > 1 else 0
+        refined = len(self.settings) + effort.bases * len(effort.copies) * len(effort.copy_smoothings)
+        self.n_steps = len(self.settings) + pilots + 1 + (refined if effort.copies else 0)
 
     def run(self) -> LearnedWell:
         """Search, then learn."""
@@ -118,20 +119,12 @@ class _Search:
         return found
 
     def _found(self) -> LearnedWell:
-        singles = [self._learned(self.train, config, 1) for config in self.settings]
-        tried = [
-            Tried(config, self.held_out.score(one.graph)) for config, one in zip(self.settings, singles, strict=True)
-        ]
-        ranking = np.argsort([-t.single for t in tried], kind="stable")[: self.effort.finalists]
-        pilots = {int(k): self._pilot(singles[k], tried[k].config) for k in ranking}
-        scores = {k: self.held_out.score(pilot) for k, pilot in pilots.items()}
-        chosen = max(scores, key=lambda k: scores[k])
-        for k, score in scores.items():
-            tried[k] = Tried(tried[k].config, tried[k].single, score)
-        best = tried[chosen].config
+        singles = [self._learned(self.train, config, 1).graph for config in self.settings]
+        tried = [Tried(config, self.held_out.score(one)) for config, one in zip(self.settings, singles, strict=True)]
+        tried = self._piloted(tried)
+        best = max(tried, key=lambda one: one.bag if self.effort.pilots > 1 else one.single).config
         bag = self._learned(self.data, best, self.effort.circuits)
-        order = sorted(range(len(tried)), key=lambda k: -tried[k].single)
-        copies = self._copies([singles[k].graph for k in order])
+        copies = self._copies()
         if copies is None:
             return LearnedWell(bag.graph, bag.trace, tuple(tried), best)
         rival = bag if self.train is self.data else self._learned(self.train, best, self.effort.circuits)
@@ -141,23 +134,33 @@ class _Search:
         learned = _mixed(bag, self._on_all_rows(copies), share)
         return LearnedWell(learned.graph, learned.trace, tuple(tried), best, copies.number, share)
 
+    def _piloted(self, tried: list[Tried]) -> list[Tried]:
+        """Return what was tried with the scores of small bags of the best settings, other smoothings added."""
+        if self.effort.pilots == 1:
+            return tried
+        order = sorted(range(len(tried)), key=lambda k: -tried[k].single)
+        for k, (alpha, around) in product(order[: self.effort.finalists], self.effort.smoothings):
+            plain = tried[k].config
+            config = replace(plain, smoothing=alpha * plain.smoothing, shrinkage=around * plain.shrinkage)
+            bag = self.held_out.score(self._learned(self.train, config, self.effort.pilots).graph)
+            if config == plain:
+                tried[k] = replace(tried[k], bag=bag)
+            else:
+                tried.append(Tried(config, bag=bag))
+        return tried
+
     def _learned(self, data: TrainingData, config: LearnConfig, n_circuits: int) -> Learned:
         found = learn_bag(data, config, child_seed(self.seed, 1), n_circuits, self.n_jobs)
         self._tick()
         return found
 
-    def _pilot(self, single: Learned, config: LearnConfig) -> Graph:
-        if self.effort.pilots == 1:
-            return single.graph
-        return self._learned(self.train, config, self.effort.pilots).graph
-
-    def _copies(self, graphs: Sequence[Graph]) -> "_Copies | None":
-        """Return the copies that are best for rows kept apart, of circuits in the order of their own scores."""
+    def _copies(self) -> "_Copies | None":
+        """Return the copies that are best for rows kept apart."""
+        if not self.effort.copies:
+            return None
         most = self.effort.refined_cells / self.train.shape[0]
         best: _Copies | None = None
-        for graph, number, factor in product(
-            self._bases(graphs, most), self.effort.copies, self.effort.copy_smoothings
-        ):
+        for graph, number, factor in product(self._bases(most), self.effort.copies, self.effort.copy_smoothings):
             if summarize(graph).parameters * number <= most:
                 seed, smoothing = child_seed(self.seed, 2), factor * self.config.smoothing
                 options = em_options(smoothing, self.effort.passes)
@@ -167,11 +170,18 @@ class _Search:
             self._tick()
         return best
 
-    def _bases(self, graphs: Sequence[Graph], most: float) -> list[Graph]:
-        """Return the best circuit of which a few copies can be refined, then the best of half its size, and so on."""
+    def _bases(self, most: float) -> list[Graph]:
+        """Return the best circuit of which a few copies can be refined, then the best of half its size, and so on.
+
+        Leaves need not be mixtures where copies of them will be mixed.
+        """
+        settings = [
+            replace(config, fallback="sparing") if config.fallback == "auto" else config for config in self.settings
+        ]
+        graphs = [self._learned(self.train, config, 1).graph for config in settings]
         found: list[Graph] = []
-        room = most / min(self.effort.copies, default=1)
-        for graph in graphs:
+        room = most / min(self.effort.copies)
+        for graph in sorted(graphs, key=self.held_out.score, reverse=True):
             size = summarize(graph).parameters
             if size <= room and len(found) < self.effort.bases:
                 found.append(graph)
