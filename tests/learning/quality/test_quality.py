@@ -40,7 +40,7 @@ def blocks(n_rows: int, seed: int) -> np.ndarray:
 def test_settings_contain_the_one_that_was_asked_for_first() -> None:
     found = EFFORTS["best"].settings(LearnConfig(min_instances=33))
     assert found[0] == LearnConfig(min_instances=33)
-    assert len(found) == len(set(found)) == 10
+    assert len(found) == len(set(found)) == 15
 
 
 def test_rows_kept_apart_and_the_others_are_all_rows() -> None:

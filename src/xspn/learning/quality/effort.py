@@ -18,7 +18,7 @@ class Effort:
         pilots: The number of circuits of such a bag.
         circuits: The number of circuits of the final bag.
         bases: How many circuits, the best one and smaller ones, are copied for EM to take the copies apart.
-        copies: How many copies are tried.
+        copies: How many copies: first so many of each, then more of the best.
         copy_smoothings: With which multiples of α; what is best for rows kept apart is taken.
         passes: The largest number of EM's passes.
         refined_cells: The largest number of parameters times rows that EM is asked to work on.
@@ -46,7 +46,7 @@ class Effort:
 EFFORTS = {
     "balanced": Effort((5.0, 15.0), (20, 200), finalists=1, pilots=1, circuits=8),
     "best": Effort(
-        (5.0, 15.0),
+        (3.0, 5.0, 15.0),
         (20, 60, 200, 600),
         finalists=3,
         pilots=4,

@@ -108,7 +108,7 @@ class _Search:
         self.settings = effort.settings(config)
         self.step, self.done = step, 0
         pilots = effort.finalists * len(effort.smoothings) if effort.pilots > 1 else 0
-        refined = len(self.settings) + effort.bases * len(effort.copies) * len(effort.copy_smoothings)
+        refined = len(self.settings) + effort.bases * len(effort.copy_smoothings) + len(effort.copies) - 1
         self.n_steps = len(self.settings) + pilots + 1 + (refined if effort.copies else 0)
 
     def run(self) -> LearnedWell:
@@ -159,16 +159,23 @@ class _Search:
         if not self.effort.copies:
             return None
         most = self.effort.refined_cells / self.train.shape[0]
-        best: _Copies | None = None
-        for graph, number, factor in product(self._bases(most), self.effort.copies, self.effort.copy_smoothings):
-            if summarize(graph).parameters * number <= most:
-                seed, smoothing = child_seed(self.seed, 2), factor * self.config.smoothing
-                options = em_options(smoothing, self.effort.passes)
-                fit = taken_apart(graph, self.train.rows(), self.train.weights, number, options, seed, self.held_out)
-                found = _Copies(graph, number, smoothing, seed, fit)
-                best = found if best is None or found.score > best.score else best
-            self._tick()
+        fewest, *more = self.effort.copies
+        smoothings = [factor * self.config.smoothing for factor in self.effort.copy_smoothings]
+        found = [self._refined(graph, fewest, alpha) for graph, alpha in product(self._bases(most), smoothings)]
+        if not found:
+            return None
+        best = max(found, key=lambda copies: copies.score)
+        for number in more:
+            if summarize(best.of).parameters * number <= most:
+                best = max(best, self._refined(best.of, number, best.smoothing), key=lambda copies: copies.score)
         return best
+
+    def _refined(self, graph: Graph, number: int, smoothing: float) -> "_Copies":
+        """Take copies of a circuit apart."""
+        options, seed = em_options(smoothing, self.effort.passes), child_seed(self.seed, 2)
+        fit = taken_apart(graph, self.train.rows(), self.train.weights, number, options, seed, self.held_out)
+        self._tick()
+        return _Copies(graph, number, smoothing, seed, fit)
 
     def _bases(self, most: float) -> list[Graph]:
         """Return the best circuit of which a few copies can be refined, then the best of half its size, and so on.
