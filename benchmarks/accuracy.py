@@ -122,7 +122,7 @@ def _score(data: datasets.Dataset, seed: int, test: str | None) -> tuple[float, 
 
 def ablation(only: Sequence[str], _: int) -> None:
     print("What each part adds: test log-likelihood with and without exchangeable leaves")
-    names = ("one circuit", "setting chosen", "bag of 30", "copies + one", "copies + bag")
+    names = ("one circuit", "pruned", "setting chosen", "bag", "copies by EM", "bag + copies")
     print(f"  {'data':<12}{'leaves':<16}" + "".join(f"{name:>16}" for name in names))
     for name in only:
         data = datasets.load(name)
@@ -132,20 +132,16 @@ def ablation(only: Sequence[str], _: int) -> None:
 
 
 def _ladder(data: datasets.Dataset, config: LearnConfig) -> list[float]:
-    """Return the test log-likelihoods as one part after the other is added."""
-    rows, effort = BinaryData.of(data.train), EFFORTS["best"]
+    """Return the test log-likelihoods as one part after the other is added; NaN for copies that earned no share."""
+    rows = BinaryData.of(data.train)
     held_out = HeldOut.of(data.valid) if has_own_validation(data) else None
-    found = learn_well(rows, config, effort, 0, N_JOBS, held_out)
-    alone = learn_well(rows, config, replace(effort, circuits=1, finalists=1, pilots=1), 0, N_JOBS, held_out)
+    found = learn_well(rows, config, EFFORTS["best"], 0, N_JOBS, held_out)
     best_single = max(found.tried, key=lambda tried: tried.single).config
-    graphs = [
-        learn_bag(rows, config, 0).graph,
-        learn_bag(rows, best_single, 0).graph,
-        learn_bag(rows, found.chosen, 0, effort.circuits, N_JOBS).graph,
-        alone.graph,
-        found.graph,
-    ]
-    return [float(Circuit.of_graph(graph).log_likelihood(data.test).mean()) for graph in graphs]
+    singles = [config, replace(config, prune=True), best_single]
+    whole = found.graph.root
+    parts = whole.children if found.n_copies else (whole, None)
+    roots = [*(learn_bag(rows, own, 0).graph.root for own in singles), *parts, whole]
+    return [np.nan if root is None else float(Circuit(root).log_likelihood(data.test).mean()) for root in roots]
 
 
 PARTS: dict[str, Callable[[Sequence[str], int], None]] = {

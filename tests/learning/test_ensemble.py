@@ -73,3 +73,12 @@ def test_progress_counts_the_circuits(rng):
 def test_a_bad_number_of_circuits_is_refused(rng, n_circuits):
     with pytest.raises(ParameterError, match="n_estimators: expected a whole number of at least 1"):
         bag([[0, 1]], n_circuits)
+
+
+def test_what_is_equal_in_several_circuits_is_there_once(rng):
+    found = learn_bag(BinaryData.of(two_clusters(rng, 300, 6)[0]), LearnConfig(clustering="variable"), 0, 5)
+    leaves = [leaf.fingerprint() for leaf in found.graph.leaves]
+    assert len(leaves) == len(set(leaves))
+    assert any(n_parents > 1 for n_parents in found.graph.n_parents)
+    scopes = [set(found.graph.nodes[entry.node].scope) for entry in found.trace]
+    assert all(set(entry.variables) <= scope for entry, scope in zip(found.trace, scopes, strict=True))

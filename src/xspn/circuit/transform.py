@@ -94,7 +94,13 @@ def share(root: Node) -> Node:
         >>> len(Graph(Sum([0.5, 0.5], halves))), len(Graph(share(Sum([0.5, 0.5], halves))))
         (7, 6)
     """
+    return share_and_tell(root)[0]
+
+
+def share_and_tell(root: Node) -> tuple[Node, dict[Node, Node]]:
+    """Make equal sub-circuits one node, and tell what became of each node."""
     known: dict[Any, Node] = {}
+    became: dict[Node, Node] = {}
 
     def visit(node: Node, children: Sequence[Node]) -> Node:
         if isinstance(node, LeafNode):
@@ -105,10 +111,11 @@ def share(root: Node) -> Node:
             key = ("product", tuple(map(id, children)))
         if key not in known:
             known[key] = _with_children(node, children)
+        became[node] = known[key]
         return known[key]
 
     result: Node = Graph(root).rebuild(visit)
-    return result
+    return result, became
 
 
 def _changed(node: Node, children: Sequence[Node]) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from xspn.learning.assembly import Record
 from xspn.learning.clustering import Split
 from xspn.learning.config import LearnConfig
+from xspn.learning.fallback import Candidate
 from xspn.learning.policy import Decision, Operation
 from xspn.learning.slice import Slice
 from xspn.learning.task import Task
@@ -27,9 +28,9 @@ class Actions:
         record = Record(task, decision.operation, decision.note, slice.total, decision.test)
         match decision.operation:
             case Operation.UNIVARIATE:
-                record.node = slice.univariate(self.config)
+                self._end(record, slice, slice.univariate(self.config))
             case Operation.EXCHANGEABLE:
-                record.node = slice.exchangeable(self.config)
+                self._end(record, slice, slice.exchangeable(self.config))
             case Operation.FEW_ROWS | Operation.CONSTANT:
                 self._fall_back(record, slice)
             case Operation.CONSTANTS | Operation.INDEPENDENT:
@@ -39,11 +40,27 @@ class Actions:
                 ]
             case _:
                 self._cluster(record, slice)
+        if self.config.prune and record.below:
+            self._propose(record, slice)
         return record
 
     def _fall_back(self, record: Record, slice: Slice) -> None:
         found = slice.fallback(self.config)
-        record.node, record.detail = found.node, found.name
+        self._end(record, slice, found)
+        record.detail = found.name
+
+    def _propose(self, record: Record, slice: Slice) -> None:
+        """Say what could stand in the place of all that is learned below."""
+        leaves = [slice.fallback(self.config)]
+        if record.test is not None:
+            leaves.append(slice.exchangeable(self.config))
+        record.leaf = max(leaves, key=slice.score)
+        record.score_of_leaf = slice.score(record.leaf)
+
+    def _end(self, record: Record, slice: Slice, leaf: Candidate) -> None:
+        record.node = leaf.node
+        if self.config.prune:
+            record.score = slice.score(leaf)
 
     def _cluster(self, record: Record, slice: Slice) -> None:
         seed = record.task.seed if self.config.cluster_seed is None else self.config.cluster_seed

@@ -9,6 +9,7 @@ from xspn.circuit.nodes import Node, Product, Sum
 from xspn.learning.clustering.base import Condition
 from xspn.learning.clustering.rule import Rule
 from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.fallback.base import Candidate
 from xspn.learning.policy import Operation
 from xspn.learning.task import Task
 from xspn.learning.trace import Branch, Trace, TraceEntry
@@ -32,6 +33,9 @@ class Record:
     extra: list[list[Node]] = field(default_factory=list)  # leaves beside each child of a sum
     below: list[Task] = field(default_factory=list)
     children: list[int] = field(default_factory=list)  # the records of the tasks below
+    score: float = 0.0  # of the leaf that a task became, on rows that it is made without
+    leaf: Candidate | None = None  # what could stand here instead, where trees are pruned
+    score_of_leaf: float = -np.inf
 
     @property
     def has_indicators(self) -> bool:

@@ -5,7 +5,6 @@ from abc import abstractmethod
 import numpy as np
 
 from xspn._core.arrays import BoolArray, IntArray
-from xspn.circuit.nodes import Node
 from xspn.learning.clustering import Split, clusterings
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
@@ -41,13 +40,17 @@ class BitSlice(Slice):
         """Return True: a leaf with a probability for each count holds any exchangeable distribution of bits."""
         return True
 
-    def univariate(self, config: LearnConfig) -> Node:
+    def univariate(self, config: LearnConfig) -> Candidate:
         """Return Bernoulli leaves."""
-        return factorized_leaf(self._informed(config), self._variables, config.fallback_leaves).node
+        return factorized_leaf(self._informed(config), self._variables, config.fallback_leaves)
 
-    def exchangeable(self, config: LearnConfig) -> Node:
+    def exchangeable(self, config: LearnConfig) -> Candidate:
         """Return a leaf over the count of ones."""
-        return exchangeable_leaf(self._informed(config), self._variables, config.tested_leaves).node
+        return exchangeable_leaf(self._informed(config), self._variables, config.tested_leaves)
+
+    def score(self, leaf: Candidate) -> float:
+        """Return the leave-one-out log-likelihood of a leaf that was made of the slice."""
+        return leaf.score(self._bits.rows()[1])
 
     def fallback(self, config: LearnConfig) -> Candidate:
         """Return what the fallback of the configuration makes of the slice."""

@@ -39,6 +39,7 @@ class LearnConfig:
             together), or leaves of their own, each "apart", as in the paper's program.
         score_overrules: Where the test rejects and all variables seem independent, let the leave-one-out score choose
             between an exchangeable leaf and independent variables.
+        prune: Replace what has grown below a node by a leaf where that predicts left-out rows better.
         rows_first: Cluster the rows of the root before anything else, as the paper's SPN baseline does.
         cluster_seed: One seed for the clustering of every node, as in the paper's program; None for one each.
     """
@@ -57,6 +58,7 @@ class LearnConfig:
     components: Components = "all"
     constants: Constants = "together"
     score_overrules: bool = True
+    prune: bool = False
     rows_first: bool = False
     cluster_seed: int | None = None
 
@@ -76,6 +78,7 @@ class LearnConfig:
         one_of("fallback_count_spread", self.fallback_count_spread, get_args(CountSpread))
         one_of("rows_first", self.rows_first, (False, True))
         one_of("score_overrules", self.score_overrules, (False, True))
+        one_of("prune", self.prune, (False, True))
         if self.cluster_seed is not None:
             whole_number("cluster_seed", self.cluster_seed, 0)
 

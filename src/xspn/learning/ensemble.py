@@ -11,6 +11,7 @@ from xspn._core.options import whole_number
 from xspn._core.random import child_seed
 from xspn.circuit.graph import Graph, from_records
 from xspn.circuit.nodes import Node, Sum
+from xspn.circuit.transform import share_and_tell
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.learner import Progress, learn
@@ -47,10 +48,11 @@ def learn_bag(
 
 
 def mixture_of(members: list[Member], n_variables: int) -> Learned:
-    """Return the uniform mixture of circuits as one."""
+    """Return the uniform mixture of circuits as one; what is equal in several of them is there once."""
     roots = [from_records(records) for records, _ in members]
-    whole = Graph(Sum(np.full(len(roots), 1.0 / len(roots)), roots), n_variables)
-    return Learned(whole, _joined(whole, roots, [trace for _, trace in members]))
+    root, became = share_and_tell(Sum(np.full(len(roots), 1.0 / len(roots)), roots))
+    whole = Graph(root, n_variables)
+    return Learned(whole, _joined(whole, roots, became, [trace for _, trace in members]))
 
 
 def check_n_jobs(n_jobs: Any) -> None:
@@ -69,7 +71,7 @@ def _member(data: TrainingData, config: LearnConfig, seed: int) -> Member:
     return list(learned.graph.records()), learned.trace
 
 
-def _joined(whole: Graph, roots: list[Node], traces: list[Trace]) -> Trace:
+def _joined(whole: Graph, roots: list[Node], became: dict[Node, Node], traces: list[Trace]) -> Trace:
     """Renumber the members' traces for the nodes of the whole."""
     entries: list[TraceEntry] = []
     for member, trace in zip(roots, traces, strict=True):
@@ -78,5 +80,5 @@ def _joined(whole: Graph, roots: list[Node], traces: list[Trace]) -> Trace:
         for entry in trace:
             branch = entry.branch
             moved: Branch | None = None if branch is None else replace(branch, parent=branch.parent + start)
-            entries.append(replace(entry, node=whole.id_of(own.nodes[entry.node]), branch=moved))
+            entries.append(replace(entry, node=whole.id_of(became[own.nodes[entry.node]]), branch=moved))
     return Trace(tuple(entries))

@@ -15,6 +15,7 @@ from xspn.learning.clustering.sklearn_clusters import without_convergence_warnin
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.policy import decide
+from xspn.learning.pruning import pruned
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.tables.data import TableData
 from xspn.learning.task import Rows, Task
@@ -79,7 +80,7 @@ class _Learner:
                 if self.progress is not None:
                     self.progress(settled, cells)
                 generation = upcoming
-        return records
+        return pruned(records) if self.config.prune else records
 
     def _carry_out(self, task: Task) -> Record:
         """Decide what to do with a task, and do it."""

@@ -30,6 +30,7 @@ class Operation(Enum):
     INDEPENDENT = "independent groups: a product"
     CLUSTER = "neither: cluster the rows into a sum"
     NO_SPLIT = "no split found: a fallback leaf"
+    PRUNED = "what had grown predicts no better than a leaf: the leaf"
 
 
 @dataclass(frozen=True, eq=False)

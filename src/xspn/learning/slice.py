@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from xspn._core.arrays import BoolArray, IntArray
-from xspn.circuit.nodes import Node
 from xspn.learning.clustering.base import Split
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.fallback.base import Candidate
@@ -50,12 +49,16 @@ class Slice(ABC):
         """Whether one exchangeable leaf can hold what the test allows: not if its family is too narrow for the rows."""
 
     @abstractmethod
-    def univariate(self, config: "LearnConfig") -> Node:
+    def univariate(self, config: "LearnConfig") -> Candidate:
         """Return a leaf for each variable."""
 
     @abstractmethod
-    def exchangeable(self, config: "LearnConfig") -> Node:
+    def exchangeable(self, config: "LearnConfig") -> Candidate:
         """Return one exchangeable leaf for all variables."""
+
+    @abstractmethod
+    def score(self, leaf: Candidate) -> float:
+        """Return the leave-one-out log-likelihood of the slice's rows under a leaf that was made of them."""
 
     @abstractmethod
     def fallback(self, config: "LearnConfig") -> Candidate:

@@ -22,6 +22,7 @@ class Effort:
         copy_smoothings: With which multiples of α; what is best for rows kept apart is taken.
         passes: The largest number of EM's passes.
         refined_cells: The largest number of parameters times rows that EM is asked to work on.
+        refined_parameters: The largest number of parameters, for tables of few rows.
     """
 
     thresholds: tuple[float, ...]
@@ -35,6 +36,7 @@ class Effort:
     copy_smoothings: tuple[float, ...] = (1.0, 5.0)
     passes: int = 200
     refined_cells: float = 2e9
+    refined_parameters: int = 200_000
 
     def settings(self, config: LearnConfig) -> list[LearnConfig]:
         """Return the settings to try: the one that was asked for, and all others of the grid."""

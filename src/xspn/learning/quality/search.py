@@ -158,7 +158,7 @@ class _Search:
         """Return the copies that are best for rows kept apart."""
         if not self.effort.copies:
             return None
-        most = self.effort.refined_cells / self.train.shape[0]
+        most = min(self.effort.refined_cells / self.train.shape[0], self.effort.refined_parameters)
         fewest, *more = self.effort.copies
         smoothings = [factor * self.config.smoothing for factor in self.effort.copy_smoothings]
         found = [self._refined(graph, fewest, alpha) for graph, alpha in product(self._bases(most), smoothings)]

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.special import entr
 
 from xspn._core.arrays import BoolArray, IntArray
-from xspn.circuit.nodes import Node
 from xspn.learning.clustering.base import Split
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability.base import TestResult
@@ -84,14 +83,18 @@ class TableSlice(Slice):
         splits = proposed_splits("bernoulli", self.summary, 0)
         return whole is not None and self._best_split(splits, config, make, whole) is None
 
-    def univariate(self, config: LearnConfig) -> Node:
+    def univariate(self, config: LearnConfig) -> Candidate:
         """Return a leaf for each column."""
-        return factorized_leaves(self._informed(config), self._variables, config.smoothing).node
+        return factorized_leaves(self._informed(config), self._variables, config.smoothing)
 
-    def exchangeable(self, config: LearnConfig) -> Node:
+    def exchangeable(self, config: LearnConfig) -> Candidate:
         """Return an exchangeable leaf; independent ones where there is none that could be stored."""
         found = exchangeable_leaf(self._informed(config), self._variables, config.smoothing)
-        return self.univariate(config) if found is None else found.node
+        return self.univariate(config) if found is None else found
+
+    def score(self, leaf: Candidate) -> float:
+        """Return the leave-one-out log-likelihood of a leaf that was made of the slice."""
+        return leaf.score(self.summary.weights)
 
     def fallback(self, config: LearnConfig) -> Candidate:
         """Return what the fallback of the configuration makes of the slice; it is asked for more than once."""
