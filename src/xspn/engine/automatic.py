@@ -13,7 +13,7 @@ from xspn.engine.simple import Simple
 from xspn.engine.up import Semiring
 
 WORTH_KERNELS = 1 << 28  # slots × rows: about a second of simple passes, which is what loading the kernels takes
-LOOP = 200  # slots that a leaf costs which is asked by itself
+LOOP, LOOP_VARIABLE = 200, 20  # slots that a leaf costs which is asked by itself, and each of its variables
 
 
 class Automatic(Backend):
@@ -30,8 +30,8 @@ class Automatic(Backend):
 
     @cached_property
     def _slots(self) -> int:
-        asked = sum(block.n_slots for _, block in self.program.blocks if isinstance(block, LoopBlock))
-        return self.program.n_slots + LOOP * asked
+        asked = [leaf for _, block in self.program.blocks if isinstance(block, LoopBlock) for leaf in block.leaves]
+        return self.program.n_slots + sum(LOOP + LOOP_VARIABLE * len(leaf.variables) for leaf in asked)
 
     @cached_property
     def _compiled(self) -> Backend | None:
