@@ -140,11 +140,7 @@ def parameters_of_counts(counts: FloatArray, n: int, smoothing: Smoothing) -> tu
     """Return means and dispersions for how often each count t was seen: (leaves, n + 1), with mass in each of them."""
     from xspn.leaves.beta_binomial_fit import most_likely_of_each  # takes numba along
 
-    if smoothing.spread == "assignments":
-        pseudo: FloatArray | float = smoothing.mass * np.exp(Count().log_class_size(n) - n * np.log(2.0))
-    else:
-        pseudo = smoothing.mass / (n + 1)
-    means, dispersions = most_likely_of_each(np.ascontiguousarray(counts + pseudo, dtype=np.float64))
+    means, dispersions = most_likely_of_each(np.ascontiguousarray(counts + smoothing.of_counts(n), dtype=np.float64))
     return np.minimum(means, 1.0), dispersions
 
 

@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
+
+from xspn._core.arrays import FloatArray
 from xspn._core.checks import smoothing_mass
 from xspn._core.errors import ParameterError
+from xspn._core.logspace import log_binomials
 
 Spread = Literal["assignments", "values"]
 
@@ -27,6 +31,12 @@ class Smoothing:
         object.__setattr__(self, "mass", smoothing_mass(self.mass))
         if self.spread not in get_args(Spread):
             raise ParameterError(f"smoothing spread: expected one of {get_args(Spread)}, found {self.spread!r}")
+
+    def of_counts(self, n: int) -> FloatArray:
+        """Return the mass that each count of ones among n bits gets: (n + 1,)."""
+        if self.spread == "assignments":
+            return np.asarray(self.mass * np.exp(log_binomials(n) - n * np.log(2.0)))
+        return np.full(n + 1, self.mass / (n + 1))
 
     @classmethod
     def of(cls, smoothing: "float | Smoothing") -> "Smoothing":

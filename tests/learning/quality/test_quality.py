@@ -51,7 +51,7 @@ def test_rows_kept_apart_and_the_others_are_all_rows() -> None:
 
 
 def test_one_row_is_too_few_to_keep_some_apart() -> None:
-    with pytest.raises(DataError, match="too few to keep some apart"):
+    with pytest.raises(DataError, match=r"too few rows \(1\) to keep some apart"):
         XSPN(quality="balanced").fit([[0, 1, 1]])
 
 

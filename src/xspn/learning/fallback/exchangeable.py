@@ -29,7 +29,7 @@ def left_out_of_counts(data: LeafData, options: LeafOptions) -> FloatArray:
     n = data.own.n
     sizes = Count().log_class_size(n)
     total = data.pooled.total + options.for_counts(n).mass
-    return np.asarray(data.left_out(data.pooled.totals, _pseudo_counts(n, options), total) - sizes)
+    return np.asarray(data.left_out(data.pooled.totals, options.for_counts(n).of_counts(n), total) - sizes)
 
 
 def left_out_of_keys(data: LeafData, options: LeafOptions, keys: IntArray) -> FloatArray:
@@ -41,19 +41,11 @@ def left_out_of_keys(data: LeafData, options: LeafOptions, keys: IntArray) -> Fl
     chances = chances_given_total(keys, n)
     joint = chances * counts
     posterior = joint / np.maximum(joint.sum(axis=1, keepdims=True), TINY)
-    kept = np.maximum(counts - data.unit * posterior, 0.0) + _pseudo_counts(n, options)
+    kept = np.maximum(counts - data.unit * posterior, 0.0) + options.for_counts(n).of_counts(n)
     kept /= kept.sum(axis=1, keepdims=True)
     # Each arrangement of the seen cells is as likely as any other: C(m, k) of them share the probability of (m, k).
     arrangements = np.array([log_binomials(m)[k] for m, k in keys.tolist()])
     return np.asarray(safe_log((kept * chances).sum(axis=1)) - arrangements)
-
-
-def _pseudo_counts(n: int, options: LeafOptions) -> FloatArray:
-    """Return the pseudo-count of each value of the count."""
-    smoothing = options.for_counts(n)
-    if smoothing.spread == "assignments":
-        return np.asarray(smoothing.mass * np.exp(Count().log_class_size(n) - n * np.log(2.0)))
-    return np.full(n + 1, smoothing.mass / (n + 1))
 
 
 fallbacks.add("exchangeable", exchangeable_leaf)

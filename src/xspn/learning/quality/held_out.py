@@ -51,7 +51,7 @@ def keep_apart(data: TrainingData, seed: int) -> tuple[TrainingData, HeldOut]:
     rest = data.weights - apart
     if not (apart > 0).any() or not (rest > 0).any():
         raise DataError(
-            f"X: {len(data.weights)} rows are too few to keep some apart, by which settings could be chosen; use "
+            f"X: too few rows ({len(data.weights)}) to keep some apart, by which settings could be chosen; use "
             'quality="fast", or give X_valid'
         )
     return data.with_weights(rest), HeldOut(data.rows()[apart > 0], apart[apart > 0])
