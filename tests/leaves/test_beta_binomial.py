@@ -49,6 +49,30 @@ def test_all_or_nothing_is_a_large_dispersion():
     np.testing.assert_allclose(leaf.class_probabilities[[0, -1]], [0.7, 0.3], atol=1e-3)
 
 
+@pytest.mark.parametrize(("n", "a", "b"), [(2, 2.0, 3.0), (7, 0.3, 5.0), (60, 8.0, 1.0)])
+def test_moments_give_back_the_leaf_that_they_are_of(n, a, b):
+    mean, variance = betabinom(n, a, b).stats("mv")
+    leaf = BetaBinomial.from_moments(range(n), float(mean), float(variance))
+    assert (leaf.mean, leaf.dispersion) == (pytest.approx(a / (a + b)), pytest.approx(1 / (a + b)))
+
+
+@pytest.mark.parametrize(("mean", "variance", "share", "dispersion"), [(0, 0, 0, 0), (4, 0, 1, 0), (2, 0.5, 0.5, 0)])
+def test_counts_that_vary_too_little_are_those_of_independent_bits(mean, variance, share, dispersion):
+    leaf = BetaBinomial.from_moments(range(4), mean, variance)
+    assert (leaf.mean, leaf.dispersion) == (share, dispersion)
+
+
+def test_counts_that_vary_as_much_as_they_can_are_all_or_nothing():
+    leaf = BetaBinomial.from_moments(range(4), 1.0, 3.0)
+    np.testing.assert_allclose(leaf.class_probabilities, [0.75, 0, 0, 0, 0.25], atol=1e-8)
+
+
+@pytest.mark.parametrize(("mean", "variance"), [(5.0, 0.0), (-1.0, 0.0), (2.0, -1.0), (2.0, np.nan)])
+def test_impossible_moments_are_refused(mean, variance):
+    with pytest.raises(ParameterError, match="BetaBinomial"):
+        BetaBinomial.from_moments(range(4), mean, variance)
+
+
 @pytest.mark.parametrize("spread", ["assignments", "values"])
 def test_pseudo_rows_count_like_those_of_a_free_leaf(spread):
     counts = np.array([3.0, 0, 0, 0])

@@ -88,6 +88,28 @@ class BetaBinomial(Exchangeable):
         return cls(own, float(means[0]), float(dispersions[0]))
 
     @classmethod
+    def from_moments(cls, variables: Iterable[int], mean: float, variance: float) -> Self:
+        """Build the leaf whose number of ones has this mean and this variance, at once and nearly as good as fitting.
+
+        Counts that vary less than those of independent bits give independent bits.
+
+        Examples:
+            >>> BetaBinomial.from_moments(range(4), 2.0, 3.0)  # independent bits would have a variance of 1
+            BetaBinomial over {0, 1, 2, 3}: mean 0.5, dispersion 2
+        """
+        own = tuple(variables)
+        n = len(own)
+        number_between("BetaBinomial mean number of ones", mean, 0.0, n)
+        number_between("BetaBinomial variance", variance, 0.0, np.inf)
+        share = mean / n
+        independent = n * share * (1.0 - share)
+        if variance <= independent or n == 1:
+            return cls(own, share, 0.0)
+        correlation = (variance / independent - 1.0) / (n - 1) if independent > 0 else 1.0
+        dispersion = correlation / (1.0 - correlation) if correlation < 1.0 else LARGEST_DISPERSION
+        return cls(own, share, min(dispersion, LARGEST_DISPERSION))
+
+    @classmethod
     def uniform(cls, variables: Iterable[int], statistic: Statistic | None = None) -> Self:
         """Return the leaf under which all assignments are equally likely: a start for fitting."""
         _only_counts(statistic)

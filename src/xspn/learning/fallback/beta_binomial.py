@@ -15,11 +15,14 @@ def beta_binomial_leaf(data: LeafData, variables: IntArray, options: LeafOptions
     if n <= 2:
         return exchangeable_leaf(data, variables, options)
     smoothing = Smoothing(2 * options.smoothing, "values")  # like a bit, which has two values
-    leaf = BetaBinomial.from_class_counts(variables.tolist(), data.pooled.totals, smoothing)
+    counts, ones = data.pooled.totals + smoothing.of_counts(n), np.arange(n + 1.0)
+    total = float(counts.sum())
+    mean = min(float(counts @ ones) / total, float(n))  # rounding
+    leaf = BetaBinomial.from_moments(variables.tolist(), mean, float(counts @ (ones - mean) ** 2) / total)
     cells, _ = data.own.rows()
     if data.own.complete:
         own = leaf.log_weights[cells.sum(axis=1).astype(np.int64)]
     else:
         own = leaf.log_prob(cells.astype(np.float64))
     # Parameters that rest on N rows fit each of them better than a new one by 1/N nats a parameter (Akaike).
-    return Candidate("beta-binomial", leaf, own - leaf.n_parameters / (data.pooled.total + smoothing.mass))
+    return Candidate("beta-binomial", leaf, own - leaf.n_parameters / total)

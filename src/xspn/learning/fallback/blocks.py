@@ -8,19 +8,25 @@ from xspn.circuit.nodes import Node, Product
 from xspn.learning.fallback.base import TINY, Candidate, Fallback, LeafData, LeafOptions, fallbacks
 from xspn.learning.fallback.beta_binomial import beta_binomial_leaf
 from xspn.learning.fallback.exchangeable import exchangeable_leaf
+from xspn.learning.fallback.factorized import factorized_leaf
 
 
 def blocks_by(make: Fallback) -> Fallback:
     """Return the fallback that makes one leaf for each block of similar means."""
 
     def blocks(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
+        found = blocks_of_similar_means(data.own.ones, data.own.seen, options.block_level)
+        parts = [(make, block) for block in found if len(block) > 1]
+        alone = [int(block[0]) for block in found if len(block) == 1]
+        if alone:  # variables in blocks of their own, in one go
+            parts.append((factorized_leaf, np.array(alone)))
         nodes: list[Node] = []
         left_out = np.zeros(len(data.own.rows()[0]))
-        for block in blocks_of_similar_means(data.own.ones, data.own.seen, options.block_level):
-            part = LeafData(data.own.columns(block), data.pooled.columns(block), data.unit)
-            found = make(part, variables[block], options)
-            nodes.append(found.node)
-            left_out += found.left_out
+        for make_part, columns in parts:
+            part = LeafData(data.own.columns(columns), data.pooled.columns(columns), data.unit)
+            leaf = make_part(part, variables[columns], options)
+            nodes.extend(leaf.node.children or [leaf.node])
+            left_out += leaf.left_out
         return Candidate("blocks", nodes[0] if len(nodes) == 1 else Product(nodes), left_out)
 
     return blocks
