@@ -82,11 +82,10 @@ def best(only: Sequence[str], _: int) -> None:
         search, ll = model.search_, model.score(data.test)
         id_spn, made = (f"{value:.2f}" for value in OTHERS[name]) if name in OTHERS else ("", "")
         size = model.circuit_.summary().parameters
-        chosen = f"ρ {search.chosen.independence_threshold:g}, m {search.chosen.min_instances}"
-        copies = f", {search.n_copies} copies with a share of {search.copies_share:.2f}" if search.n_copies else ""
+        chosen = ", ".join(map(str, search.parts))
         good = ll >= BARS[name] and seconds <= 60 * MOST_MINUTES
         print(f"  {name:<12}{ll:>10.3f}{BARS[name]:>9.2f}{id_spn:>9}{made:>9}{size:>12,}{seconds / 60:>9.1f}", end="")
-        print(f"  {verdict(good)}  {chosen}{copies}", flush=True)
+        print(f"  {verdict(good)}  {chosen}", flush=True)
 
 
 def fast(only: Sequence[str], _: int) -> None:

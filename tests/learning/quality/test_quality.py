@@ -27,6 +27,8 @@ SMALL = Effort(
     smoothings=((1.0, 1.0), (5.0, 2.0)),
     copies=(2, 4),
     passes=30,
+    tree_states=(2, 4),
+    trees=2,
 )
 
 
@@ -39,8 +41,13 @@ def blocks(n_rows: int, seed: int) -> np.ndarray:
 
 def test_settings_contain_the_one_that_was_asked_for_first() -> None:
     found = EFFORTS["best"].settings(LearnConfig(min_instances=33))
-    assert found[0] == LearnConfig(min_instances=33)
+    assert found[0] == LearnConfig(min_instances=33, fallback="sparing")
     assert len(found) == len(set(found)) == 15
+
+
+def test_a_fallback_that_was_asked_for_is_kept() -> None:
+    found = EFFORTS["best"].settings(LearnConfig(fallback="blocks"))
+    assert {setting.fallback for setting in found} == {"blocks"}
 
 
 def test_rows_kept_apart_and_the_others_are_all_rows() -> None:
@@ -90,7 +97,7 @@ def test_more_effort_is_better_and_repeatable(with_valid: bool) -> None:
     np.testing.assert_array_equal(scores, Circuit.of_graph(again.graph).log_likelihood(new))
     assert scores.mean() > one.score(new) - 0.01
     assert found.chosen in [tried.config for tried in found.tried]
-    assert sum(np.isfinite(tried.bag) for tried in found.tried) == SMALL.finalists * len(SMALL.smoothings)
+    assert sum(np.isfinite(tried.bag) for tried in found.tried) == SMALL.finalists + len(SMALL.smoothings) - 1
     assert sum(np.isfinite(tried.single) for tried in found.tried) == 4
 
 
@@ -110,8 +117,7 @@ def test_progress_ends_with_all_steps() -> None:
 def test_too_large_a_circuit_is_not_refined() -> None:
     effort = replace(SMALL, refined_cells=1.0)
     found = learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), effort, seed=0)
-    assert found.n_copies == 0
-    assert found.copies_share == 0
+    assert all(part.kind != "copies" for part in found.parts)
 
 
 def test_estimator_keeps_the_search_and_forgets_it() -> None:

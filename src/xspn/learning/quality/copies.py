@@ -6,16 +6,94 @@ places; what it then tells apart are components that share the structure. Leaves
 counts: clustering on the statistics that suffice, not on raw bits.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
 import numpy as np
 
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Sum
+from xspn.circuit.nodes import Node, Sum
+from xspn.circuit.summary import summarize
+from xspn.learning.config import LearnConfig
 from xspn.learning.parameters import EMOptions, Fit, fit_parameters, refitted
+from xspn.learning.quality.effort import Effort
 from xspn.learning.quality.held_out import HeldOut
+from xspn.learning.quality.part import Part, Partner
+from xspn.learning.source import TrainingData
 from xspn.leaves.smoothing import Smoothing
 
 SHAPE = 0.5  # of the gamma distribution that rows are weighted by: the smaller, the more the copies differ
+
+
+@dataclass(frozen=True, eq=False)
+class _Copies:
+    """A circuit, how many copies of it EM took apart, with which smoothing, and what came of it."""
+
+    of: Graph
+    number: int
+    smoothing: float
+    fit: Fit
+
+    @property
+    def score(self) -> float:
+        return self.fit.valid_log_likelihoods[self.fit.best]
+
+
+def number_of_fits(effort: Effort) -> int:
+    """Return how often copies are taken apart at most."""
+    return effort.bases * len(effort.copy_smoothings) + len(effort.copies) - 1 if effort.copies else 0
+
+
+def best_copies(
+    circuits: Sequence[Graph],
+    data: TrainingData,
+    held_out: HeldOut,
+    config: LearnConfig,
+    effort: Effort,
+    seed: int,
+    tick: Callable[[], None],
+) -> Partner | None:
+    """Return copies of the circuit, and as many of them, as are best for rows kept apart; None if all are too large."""
+
+    def refined(graph: Graph, number: int, smoothing: float) -> _Copies:
+        options = em_options(smoothing, effort.passes)
+        fit = taken_apart(graph, data.rows(), data.weights, number, options, seed, held_out)
+        tick()
+        return _Copies(graph, number, smoothing, fit)
+
+    if not effort.copies:
+        return None
+    most = min(effort.refined_cells / data.shape[0], effort.refined_parameters)
+    fewest, *more = effort.copies
+    bases = _bases(circuits, held_out, most / fewest, effort.bases)
+    smoothings = [factor * config.smoothing for factor in effort.copy_smoothings]
+    found = [refined(graph, fewest, alpha) for graph, alpha in product(bases, smoothings)]
+    if not found:
+        return None
+    best = max(found, key=lambda copies: copies.score)
+    for number in more:
+        if summarize(best.of).parameters * number <= most:
+            best = max(best, refined(best.of, number, best.smoothing), key=lambda copies: copies.score)
+
+    def learned_again(rows: TrainingData) -> Node:
+        options = em_options(best.smoothing, best.fit.best, tolerance=0.0)
+        return taken_apart(best.of, rows.rows(), rows.weights, best.number, options, seed).root
+
+    setting = f"{summarize(best.of).parameters:,} parameters each, α {best.smoothing:g}"
+    return Partner(Part("copies", best.number, setting), best.fit.root, learned_again)
+
+
+def _bases(circuits: Sequence[Graph], held_out: HeldOut, room: float, most: int) -> list[Graph]:
+    """Return the best circuit that is small enough, then the best of half its size, and so on."""
+    found: list[Graph] = []
+    for graph in sorted(circuits, key=held_out.score, reverse=True):
+        size = summarize(graph).parameters
+        if size <= room and len(found) < most:
+            found.append(graph)
+            room = size / 2
+    return found
 
 
 def taken_apart(

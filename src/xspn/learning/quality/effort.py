@@ -14,13 +14,19 @@ class Effort:
         thresholds: The values of ρ that are tried beside the one that was asked for.
         least_rows: The values of `min_instances` that are tried beside the one that was asked for.
         finalists: How many of these settings, the best ones for one circuit, are tried as a small bag.
-        smoothings: With which multiples of α and of the shrinkage: a bag may want other ones than a circuit.
-        pilots: The number of circuits of such a bag.
+        smoothings: With which multiples of α and of the shrinkage the best of these bags is tried again: a bag may want
+            other ones than a circuit.
+        pilots: The number of circuits of such a bag; large ones want smaller leaves than small ones.
         circuits: The number of circuits of the final bag.
         bases: How many circuits, the best one and smaller ones, are copied for EM to take the copies apart.
         copies: How many copies: first so many of each, then more of the best.
         copy_smoothings: With which multiples of α; what is best for rows kept apart is taken.
         passes: The largest number of EM's passes.
+        tree_states: How many kinds each block of a hidden tree may have.
+        trees: How many trees are mixed, with the number of kinds that is best.
+        leaves: What becomes of small slices, if nothing else was asked for: circuits that are mixed with many others
+            need no mixtures in their leaves.
+        tree_cells: The largest number of moves between kinds, times rows, of a tree.
         refined_cells: The largest number of parameters times rows that EM is asked to work on.
         refined_parameters: The largest number of parameters, for tables of few rows.
     """
@@ -35,25 +41,34 @@ class Effort:
     copies: tuple[int, ...] = ()
     copy_smoothings: tuple[float, ...] = (1.0, 5.0)
     passes: int = 200
+    tree_states: tuple[int, ...] = ()
+    trees: int = 1
+    leaves: str = "auto"
+    tree_cells: float = 1e10
     refined_cells: float = 2e9
     refined_parameters: int = 200_000
 
     def settings(self, config: LearnConfig) -> list[LearnConfig]:
         """Return the settings to try: the one that was asked for, and all others of the grid."""
+        if config.fallback == "auto":
+            config = replace(config, fallback=self.leaves)
         thresholds = dict.fromkeys([config.independence_threshold, *self.thresholds])
         rows = dict.fromkeys([config.min_instances, *self.least_rows])
         return [replace(config, independence_threshold=t, min_instances=m) for t, m in product(thresholds, rows)]
 
 
 EFFORTS = {
-    "balanced": Effort((5.0, 15.0), (20, 200), finalists=1, pilots=1, circuits=8),
+    "balanced": Effort((5.0, 15.0), (20, 200), finalists=1, pilots=1, circuits=8, tree_states=(8, 32), trees=2),
     "best": Effort(
         (3.0, 5.0, 15.0),
         (20, 60, 200, 600),
         finalists=3,
-        pilots=4,
-        circuits=40,
+        pilots=10,
+        circuits=80,
         smoothings=((1.0, 1.0), (5.0, 1.0), (5.0, 5.0)),
         copies=(10, 40),
+        tree_states=(8, 16, 32, 64),
+        trees=4,
+        leaves="sparing",
     ),
 }

@@ -1,0 +1,116 @@
+"""The parameters of a hidden tree, and what rows tell about them: messages up the tree, then down."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xspn._core.arrays import FloatArray, IntArray
+from xspn.learning.hidden_tree.counts import CountedRows
+from xspn.learning.hidden_tree.tree import Tree
+
+Float = TypeVar("Float", np.float32, np.float64)
+Message = NDArray[np.float32]  # (rows, states)
+# What is less likely by so much than the likeliest state does not count; smaller numbers would be denormal, and slow.
+LEAST = np.float32(1e-12)
+LEAST_FLOW = np.float32(1e-15)
+TINY = np.float32(1e-30)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """One number for each parameter: probabilities, or how often each event is expected to have happened.
+
+    Attributes:
+        first: Of the root's states: (states,).
+        moves: From a parent's state to a block's own: (blocks, states, states); the root's are not used.
+        counts: For each block, of the number of ones in each state: (states, n + 1).
+    """
+
+    first: FloatArray
+    moves: NDArray[np.float32]
+    counts: tuple[FloatArray, ...]
+
+    def towards(self, other: "Tables", step: float) -> "Tables":
+        """Return the tables a share of the way to other ones."""
+        counts = tuple(a + step * (b - a) for a, b in zip(self.counts, other.counts, strict=True))
+        moves = self.moves + np.float32(step) * (other.moves - self.moves)
+        return Tables(self.first + step * (other.first - self.first), moves, counts)
+
+    def normalised(self, scale: float, smoothing: float) -> "Tables":
+        """Return probabilities for scaled frequencies; each distribution gets the same pseudo-mass, spread evenly."""
+        moves = _normalised(self.moves * np.float32(scale), smoothing)
+        counts = tuple(_normalised(own * scale, smoothing) for own in self.counts)
+        return Tables(_normalised(self.first * scale, smoothing), moves, counts)
+
+
+def log_likelihoods(tree: Tree, tables: Tables, data: CountedRows, rows: IntArray) -> FloatArray:
+    """Return the log-probability of some rows, up to 1e-12 of it."""
+    return _upward(tree, tables, data, rows).log_likelihoods
+
+
+def expected(tree: Tree, tables: Tables, data: CountedRows, rows: IntArray) -> tuple[Tables, FloatArray]:
+    """Return how often each event is expected to have happened in some rows, and their log-probabilities."""
+    up = _upward(tree, tables, data, rows)
+    flows: dict[int, Message] = {}
+    moves = np.zeros_like(tables.moves)
+    counts: list[FloatArray] = [np.empty(0)] * len(tree.order)
+    for b in tree.order:
+        if b == tree.root:
+            flow = up.inside[b] * tables.first.astype(np.float32)
+            flow *= (data.weights[rows] / flow.sum(axis=1)).astype(np.float32)[:, None]
+        else:
+            reaching = flows[tree.parents[b]] / np.maximum(up.to_parent[b], TINY)
+            moves[b] = tables.moves[b] * (reaching.T @ up.inside[b])
+            flow = up.inside[b] * (reaching @ tables.moves[b])
+        flows[b] = np.maximum(flow, LEAST_FLOW)
+        counts[b] = _expected_counts(tables.counts[b], data, b, rows, flows[b])
+    return Tables(np.asarray(flows[tree.root].sum(axis=0), dtype=np.float64), moves, tuple(counts)), up.log_likelihoods
+
+
+@dataclass(frozen=True, eq=False)
+class _Upward:
+    """What is known from below: of each block's states, and of its parent's, up to a factor for each row."""
+
+    inside: dict[int, Message]
+    to_parent: dict[int, Message]
+    log_likelihoods: FloatArray
+
+
+def _upward(tree: Tree, tables: Tables, data: CountedRows, rows: IntArray) -> _Upward:
+    inside: dict[int, Message] = {}
+    to_parent: dict[int, Message] = {}
+    logs = -data.log_arrangements[rows]
+    for b in reversed(tree.order):
+        own = _of_pairs(tables.counts[b], data, b).astype(np.float32)[data.which[rows, b]]
+        for child in (None, *tree.children[b]):
+            if child is not None:
+                own = own * to_parent[child]
+            top = own.max(axis=1, keepdims=True)  # each time: a product of many would vanish
+            own = own / top
+            logs += np.log(top[:, 0])
+        inside[b] = np.maximum(own, LEAST)
+        if b != tree.root:
+            to_parent[b] = inside[b] @ tables.moves[b].T
+    logs += np.log(inside[tree.root] @ tables.first)
+    return _Upward(inside, to_parent, logs)
+
+
+def _of_pairs(table: FloatArray, data: CountedRows, block: int) -> FloatArray:
+    """Return the probability of what may be seen of a block, in each state: (pairs, states)."""
+    return np.asarray(data.chances[block] @ table.T)
+
+
+def _expected_counts(table: FloatArray, data: CountedRows, block: int, rows: IntArray, flow: Message) -> FloatArray:
+    """Return how often a block is expected to have had t ones in each state; unseen blocks tell nothing."""
+    pairs = data.keys[block]
+    indicator = data.which[rows, block][:, None] == np.arange(len(pairs))
+    of_pairs = np.asarray(indicator.T.astype(np.float32) @ flow, dtype=np.float64)
+    of_pairs[pairs[:, 0] == 0] = 0.0
+    return np.asarray(table * ((of_pairs / _of_pairs(table, data, block)).T @ data.chances[block]))
+
+
+def _normalised(frequencies: NDArray[Float], smoothing: float) -> NDArray[Float]:
+    full = frequencies + frequencies.dtype.type(smoothing / frequencies.shape[-1])
+    return np.asarray(full / full.sum(axis=-1, keepdims=True))

@@ -1,0 +1,136 @@
+"""Trees of hidden states, their blocks, kinds and smoothing chosen on rows kept apart."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from xspn._core.random import child_seed
+from xspn.circuit.nodes import Node, Sum
+from xspn.learning.config import LearnConfig
+from xspn.learning.data import BinaryData
+from xspn.learning.exchangeability.groups import binary_partition
+from xspn.learning.hidden_tree import (
+    CountedRows,
+    FittedTree,
+    Partition,
+    TreeOptions,
+    circuit_of,
+    every_variable_alone,
+    fit_tree,
+)
+from xspn.learning.quality.effort import Effort
+from xspn.learning.quality.held_out import HeldOut
+from xspn.learning.quality.part import Part, Partner
+from xspn.learning.source import TrainingData
+from xspn.learning.summary import Summary
+
+LEAST_SMOOTHING = 1e-3  # every move must stay possible
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What a tree is to be fitted with."""
+
+    blocks: Partition
+    options: TreeOptions
+    seed: int
+
+    def carried_out(self, data: BinaryData, held_out: HeldOut | None = None, passes: int | None = None) -> "_Grown":
+        """Fit the tree."""
+        apart = None if held_out is None else CountedRows.of(held_out.rows, held_out.weights, self.blocks)
+        rows = CountedRows.of(data.rows(), data.weights, self.blocks)
+        with threadpool_limits(1, user_api="blas"):  # messages are small, and sums come out the same everywhere
+            return _Grown(self, fit_tree(rows, self.options, self.seed, apart, passes))
+
+
+@dataclass(frozen=True, eq=False)
+class _Grown:
+    """A tree, and what it was fitted with."""
+
+    plan: _Plan
+    tree: FittedTree
+
+    def again(self, data: BinaryData) -> "_Grown":
+        """Fit the tree to other rows, by as many passes as were best."""
+        return self.plan.carried_out(data, passes=self.tree.passes)
+
+
+def number_of_fits(effort: Effort, config: LearnConfig) -> int:
+    """Return how many trees are fitted at most."""
+    if not effort.tree_states:
+        return 0
+    partitions = 1 if config.exchangeability is None else 2
+    return partitions * len(effort.tree_states) + len(effort.copy_smoothings) - 1 + effort.trees - 1
+
+
+def best_trees(
+    data: BinaryData,
+    held_out: HeldOut,
+    config: LearnConfig,
+    effort: Effort,
+    seed: int,
+    n_jobs: int | None,
+    tick: Callable[[], None],
+) -> Partner | None:
+    """Return a mixture of trees with the best of the settings that are tried; None if all would be too large.
+
+    Trees over blocks of variables that the test finds exchangeable compete with trees over single variables.
+    """
+
+    def grown(plans: Iterable[_Plan]) -> list[_Grown]:
+        found = []
+        jobs = (delayed(plan.carried_out)(data, held_out) for plan in plans)
+        for tree in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+            found.append(tree)
+            tick()
+        return found
+
+    def best_of(found: Iterable[_Grown]) -> _Grown:
+        return max(found, key=lambda one: one.tree.score)
+
+    alphas = [max(factor * config.smoothing, LEAST_SMOOTHING) for factor in effort.copy_smoothings]
+    first = child_seed(seed, 0)
+    plans = [
+        _Plan(blocks, TreeOptions(states, alphas[0]), first)
+        for blocks in _partitions(data, config)
+        for states in effort.tree_states
+        if _is_small_enough(data, len(blocks), states, effort)
+    ]
+    if not plans:
+        return None
+    best = best_of(grown(plans))
+    plans = [replace(best.plan, options=replace(best.plan.options, smoothing=alpha)) for alpha in alphas[1:]]
+    best = best_of([best, *grown(plans)])
+    plan = best.plan
+    trees = [best, *grown(replace(plan, seed=child_seed(seed, index)) for index in range(1, effort.trees))]
+    setting = f"{plan.options.states} kinds, {len(plan.blocks)} blocks, α {plan.options.smoothing:g}"
+
+    def learned_again(rows: TrainingData) -> Node:
+        assert isinstance(rows, BinaryData)
+        return _mixture(list(Parallel(n_jobs=n_jobs)(delayed(tree.again)(rows) for tree in trees)))
+
+    return Partner(Part("trees", len(trees), setting), _mixture(trees), learned_again)
+
+
+def _partitions(data: BinaryData, config: LearnConfig) -> list[Partition]:
+    n = data.shape[1]
+    alone = every_variable_alone(n)
+    if config.exchangeability is None:
+        return [alone]
+    cells = data.slice(np.arange(len(data.bits)), np.arange(n))
+    groups = tuple(members for members, _ in binary_partition(Summary.of(cells, data.weights), config.significance))
+    return [alone] if len(groups) == n else [alone, groups]
+
+
+def _is_small_enough(data: BinaryData, n_blocks: int, states: int, effort: Effort) -> bool:
+    """Say whether each move from kind to kind has a row to be learned from, and the work is not too much."""
+    moves = states**2
+    return n_blocks > 1 and moves <= data.shape[0] and n_blocks * moves * data.shape[0] <= effort.tree_cells
+
+
+def _mixture(trees: list[_Grown]) -> Node:
+    roots = [circuit_of(grown.tree, grown.plan.blocks) for grown in trees]
+    return roots[0] if len(roots) == 1 else Sum(np.full(len(roots), 1.0 / len(roots)), roots)
