@@ -15,6 +15,9 @@ def explain(circuit: Circuit, trace: Trace, most: int, names: Sequence[str] | No
     """Return a few lines: the size, the decisions, and the exchangeable groups with their evidence."""
     columns = circuit.columns if names is None else replace(circuit.columns, names=tuple(names))
     lines = [str(circuit.summary())]
+    if not trace.entries:
+        lines.append("No decisions to tell of: all parameters were fitted by EM, to a tree of hidden states.")
+        return "\n".join(lines)
     found = [entry for entry in trace if entry.operation is Operation.EXCHANGEABLE]
     found.sort(key=lambda entry: (-entry.rows * len(entry.variables), entry.node))
     lines.append(_decisions(trace))

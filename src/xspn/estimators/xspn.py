@@ -156,7 +156,10 @@ class XSPN(LearnerParameters, DensityEstimator):
             names: Names of the variables, if the table had none.
         """
         check_is_fitted(self)
-        return explain(self.circuit_, self.trace_, most, names)
+        said = explain(self.circuit_, self.trace_, most, names)
+        if not hasattr(self, "search_"):
+            return said
+        return f"A mixture of {'; '.join(map(str, self.search_.parts))}.\n{said}"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")

@@ -9,12 +9,15 @@ from xspn import XSPN, XSPNClassifier
 from xspn._core.errors import DataError, ParameterError
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Product, Sum
+from xspn.estimators.explain import explain
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.parameters import EMOptions
 from xspn.learning.quality import EFFORTS, Effort, HeldOut, learn_well
 from xspn.learning.quality.copies import em_options, taken_apart
 from xspn.learning.quality.held_out import keep_apart
+from xspn.learning.quality.part import best_shares
+from xspn.learning.trace import Trace
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.model import Circuit
 
@@ -118,6 +121,37 @@ def test_too_large_a_circuit_is_not_refined() -> None:
     effort = replace(SMALL, refined_cells=1.0)
     found = learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), effort, seed=0)
     assert all(part.kind != "copies" for part in found.parts)
+
+
+def test_too_large_a_tree_is_not_fitted() -> None:
+    effort = replace(SMALL, tree_cells=1.0)
+    found = learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), effort, seed=0)
+    assert all(part.kind != "trees" for part in found.parts)
+
+
+@pytest.mark.parametrize("test", ["global", None])
+def test_trees_may_hang_on_blocks_where_exchangeable_leaves_are_allowed(test: str | None) -> None:
+    effort = replace(SMALL, copies=())
+    found = learn_well(BinaryData.of(blocks(600, 5)), LearnConfig(exchangeability=test), effort, seed=1)
+    tree = next(part for part in found.parts if part.kind == "trees")
+    assert ("2 blocks" in tree.setting) == (test is not None)
+    assert sum(part.share for part in found.parts) == pytest.approx(1.0)
+
+
+def test_a_mixture_says_what_it_is_made_of() -> None:
+    model = XSPN(quality="balanced", random_state=0).fit(blocks(300, 13))
+    assert model.explain().startswith("A mixture of ")
+    assert "trees (2; 8 kinds" in model.explain()
+
+
+def test_a_circuit_without_decisions_says_so() -> None:
+    circuit = XSPN(random_state=0).fit(blocks(50, 0)).circuit_
+    assert "No decisions" in explain(circuit, Trace(()), 10)
+
+
+def test_shares_below_the_least_one_are_given_to_the_others() -> None:
+    logs = np.log([[0.5, 0.5, 0.1], [0.1, 0.1, 0.9], [0.49, 0.49, 0.1]])
+    assert best_shares(logs, np.ones(3), 0.4).tolist().count(0.0) == 2
 
 
 def test_estimator_keeps_the_search_and_forgets_it() -> None:

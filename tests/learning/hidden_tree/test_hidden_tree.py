@@ -1,0 +1,171 @@
+"""Hidden trees: messages against the circuit and brute force, EM that climbs, and what fitting finds."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xspn import Circuit
+from xspn.learning.hidden_tree import (
+    CountedRows,
+    FittedTree,
+    Partition,
+    TreeOptions,
+    circuit_of,
+    every_variable_alone,
+    fit_tree,
+)
+from xspn.learning.hidden_tree.states import Tables, expected, log_likelihoods
+from xspn.learning.hidden_tree.tree import Tree, tree_of
+
+
+def random_partition(rng: np.random.Generator, n: int) -> Partition:
+    """Cut some variables, shuffled, into blocks."""
+    order = rng.permutation(n)
+    cuts = np.flatnonzero(rng.random(n - 1) < 0.6) + 1
+    return tuple(np.split(order, cuts))
+
+
+def random_tree(rng: np.random.Generator, blocks: Partition, states: int) -> FittedTree:
+    """Draw a tree and its parameters."""
+    n = len(blocks)
+    tree = tree_of(rng.normal(size=(20, n)), np.ones(20))
+    tables = Tables(
+        rng.dirichlet(np.ones(states)),
+        rng.dirichlet(np.ones(states), size=(n, states)).astype(np.float32),
+        tuple(rng.dirichlet(np.ones(len(block) + 1), size=states) for block in blocks),
+    )
+    return FittedTree(tree, tables, 0, 0.0)
+
+
+def with_holes(rng: np.random.Generator, rows: np.ndarray, share: float = 0.3) -> np.ndarray:
+    return np.where(rng.random(rows.shape) < share, np.nan, rows)
+
+
+def drawn(n_rows: int, seed: int) -> np.ndarray:
+    """Draw rows of six blocks of three bits along a chain: a block is mostly like the one before."""
+    rng = np.random.default_rng(seed)
+    kinds = [rng.integers(0, 2, n_rows)]
+    for _ in range(5):
+        kinds.append(np.where(rng.random(n_rows) < 0.85, kinds[-1], rng.integers(0, 2, n_rows)))
+    chances = np.repeat(np.array([0.1, 0.8])[np.stack(kinds, axis=1)], 3, axis=1)
+    return (rng.random(chances.shape) < chances).astype(np.uint8)
+
+
+def true_log_likelihoods(rows: np.ndarray) -> np.ndarray:
+    """Return what `drawn` draws rows with, block after block."""
+    ones, p = rows.reshape(len(rows), 6, 3).sum(axis=2)[..., None], np.array([0.1, 0.8])
+    seen = p**ones * (1 - p) ** (3 - ones)
+    forward = 0.5 * seen[:, 0]
+    for block in range(1, 6):
+        forward = forward @ (0.85 * np.eye(2) + 0.15 * 0.5) * seen[:, block]
+    return np.log(forward.sum(axis=1))
+
+
+THREES = tuple(np.arange(3) + start for start in range(0, 18, 3))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.integers(1, 4))
+def test_messages_and_the_circuit_agree_whatever_is_missing(seed: int, n: int, states: int) -> None:
+    rng = np.random.default_rng(seed)
+    blocks = random_partition(rng, n)
+    fitted = random_tree(rng, blocks, states)
+    rows = with_holes(rng, rng.integers(0, 2, size=(30, n)).astype(np.float64))
+    data = CountedRows.of(rows, np.ones(30), blocks)
+    found = log_likelihoods(fitted.tree, fitted.tables, data, np.arange(30))
+    circuit = Circuit(circuit_of(fitted, blocks))
+    np.testing.assert_allclose(found, circuit.log_likelihood(rows), atol=1e-4)
+    everything = np.array(list(itertools.product([0.0, 1.0], repeat=n)))
+    assert np.exp(circuit.log_likelihood(everything)).sum() == pytest.approx(1.0)
+
+
+def test_expected_events_are_those_of_brute_force() -> None:
+    rng = np.random.default_rng(3)
+    blocks = (np.array([0, 1]), np.array([2]), np.array([3]))
+    tree = Tree((1, -1, 1), (1, 0, 2), ((), (0, 2), ()))
+    states = 2
+    tables = random_tree(rng, blocks, states).tables
+    row, weight = np.array([[1.0, np.nan, 0.0, 1.0]]), 2.5
+    seen, _ = expected(tree, tables, CountedRows.of(row, np.array([weight]), blocks), np.array([0]))
+    chance_of_pair = np.array([0.0, 0.5, 1.0])  # that the one cell seen is one, if t of two are
+    moves, first, counts = np.zeros((3, states, states)), np.zeros(states), np.zeros((states, 3))
+    for root, left, right, t in itertools.product(range(2), range(2), range(2), range(3)):
+        joint = tables.first[root] * tables.moves[0, root, left] * tables.moves[2, root, right]
+        joint *= tables.counts[0][left, t] * chance_of_pair[t] * tables.counts[1][root, 0] * tables.counts[2][right, 1]
+        first[root] += joint
+        moves[0, root, left] += joint
+        moves[2, root, right] += joint
+        counts[left, t] += joint
+    scale = weight / first.sum()
+    np.testing.assert_allclose(seen.first, first * scale, rtol=1e-5)
+    np.testing.assert_allclose(seen.moves[[0, 2]], moves[[0, 2]] * scale, rtol=1e-5)
+    np.testing.assert_allclose(seen.counts[0], counts * scale, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_whole_steps_never_lower_the_likelihood(share: float) -> None:
+    rng = np.random.default_rng(5)
+    rows = with_holes(rng, drawn(200, 1).astype(np.float64), share)
+    fitted = random_tree(rng, THREES, 3)
+    data, everything = CountedRows.of(rows, np.ones(200), THREES), np.arange(200)
+    tables, before = fitted.tables, -np.inf
+    for _ in range(15):
+        seen, logs = expected(fitted.tree, tables, data, everything)
+        assert logs.sum() > before - 1e-3
+        before = float(logs.sum())
+        tables = tables.towards(seen.normalised(1.0, 1e-6), 1.0)
+
+
+def test_a_row_that_counts_twice_is_two_rows() -> None:
+    rng = np.random.default_rng(7)
+    rows = drawn(20, 2).astype(np.float64)
+    fitted = random_tree(rng, THREES, 3)
+    once = CountedRows.of(np.concatenate([rows, rows[:10]]), np.ones(30), THREES)
+    twice = CountedRows.of(rows, np.repeat([2.0, 1.0], 10), THREES)
+    first, _ = expected(fitted.tree, fitted.tables, once, np.arange(30))
+    second, _ = expected(fitted.tree, fitted.tables, twice, np.arange(20))
+    np.testing.assert_allclose(first.moves, second.moves, rtol=1e-4, atol=1e-6)
+    for a, b in zip(first.counts, second.counts, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_fitting_finds_what_a_chain_of_blocks_hides() -> None:
+    rows, new = drawn(1000, 3), drawn(1000, 4)
+    data, held_out = (CountedRows.of(x, np.ones(len(x)), THREES) for x in (rows, drawn(300, 5)))
+    fitted = fit_tree(data, TreeOptions(2, 0.1), 0, held_out)
+    own = Circuit(circuit_of(fitted, THREES)).log_likelihood(new).mean()
+    alone = every_variable_alone(18)
+    bits = fit_tree(CountedRows.of(rows, np.ones(1000), alone), TreeOptions(2, 0.1), 0)
+    assert own > true_log_likelihoods(new).mean() - 0.1
+    assert own > Circuit(circuit_of(bits, alone)).log_likelihood(new).mean()
+
+
+def test_passes_are_chosen_by_rows_kept_apart_and_can_be_repeated() -> None:
+    data = CountedRows.of(drawn(60, 6), np.ones(60), THREES)
+    held_out = CountedRows.of(drawn(200, 7), np.ones(200), THREES)
+    chosen = fit_tree(data, TreeOptions(6, 0.01), 1, held_out)
+    again = fit_tree(data, TreeOptions(6, 0.01), 1, passes=chosen.passes)
+    assert 0 < chosen.passes < 15
+    np.testing.assert_array_equal(chosen.tables.moves, again.tables.moves)
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2])
+def test_constant_features_hang_together_too(n_blocks: int) -> None:
+    tree = tree_of(np.ones((5, n_blocks)), np.ones(5))
+    assert sorted(tree.order) == list(range(n_blocks))
+    assert tree.parents.count(-1) == 1
+
+
+def test_many_children_and_unlikely_rows_stay_numbers() -> None:
+    rng = np.random.default_rng(0)
+    n = 600
+    tree = Tree((-1, *[0] * (n - 1)), tuple(range(n)), (tuple(range(1, n)), *[()] * (n - 1)))
+    tables = random_tree(rng, every_variable_alone(n), 4).tables
+    rows = rng.integers(0, 2, size=(5, n))
+    data = CountedRows.of(rows, np.ones(5), every_variable_alone(n))
+    seen, logs = expected(tree, tables, data, np.arange(5))
+    assert np.isfinite(logs).all()
+    assert seen.first.sum() == pytest.approx(5.0, rel=1e-4)
