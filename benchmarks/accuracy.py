@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from xspn import XSPN, Circuit, datasets
 from xspn.learning.config import LearnConfig
@@ -64,11 +65,11 @@ def has_own_validation(data: datasets.Dataset) -> bool:
     return not np.array_equal(data.valid, data.test)
 
 
-def fitted(data: datasets.Dataset, seed: int = 0, **settings: Any) -> tuple[XSPN, float]:
+def fitted(data: datasets.Dataset, seed: int = 0, n_jobs: int = N_JOBS, **settings: Any) -> tuple[XSPN, float]:
     """Return a model, and how long it took."""
     start = time.perf_counter()
     valid = {"X_valid": data.valid} if has_own_validation(data) else {}
-    model = XSPN(random_state=seed, n_jobs=N_JOBS, **settings).fit(data.train, **valid)
+    model = XSPN(random_state=seed, n_jobs=n_jobs, **settings).fit(data.train, **valid)
     return model, time.perf_counter() - start
 
 
@@ -104,7 +105,8 @@ def leaves(only: Sequence[str], n_seeds: int) -> None:
     print(f"  {'data':<12}{'with':>10}{'without':>10}{'difference':>12}{'±':>8}{'with':>11}{'without':>11}")
     for name in (name for name in REAL if name in only):
         data = datasets.load(name)
-        found = np.array([[_score(data, seed, test) for test in ("global", None)] for seed in range(n_seeds)])
+        jobs = (delayed(_score)(data, seed, test) for seed in range(n_seeds) for test in ("global", None))
+        found = np.array(Parallel(N_JOBS)(jobs)).reshape(n_seeds, 2, 2)  # (seed, test, score and size)
         scores, sizes = found[:, :, 0], found[:, :, 1].mean(axis=0)
         gain = scores[:, 0] - scores[:, 1]
         error = gain.std(ddof=1) / np.sqrt(n_seeds) if n_seeds > 1 else np.nan
@@ -115,32 +117,36 @@ def leaves(only: Sequence[str], n_seeds: int) -> None:
 
 
 def _score(data: datasets.Dataset, seed: int, test: str | None) -> tuple[float, float]:
-    model, _ = fitted(data, seed, quality="best", exchangeability=test)
+    model, _ = fitted(data, seed, n_jobs=1, quality="best", exchangeability=test)
     return model.score(data.test), model.circuit_.summary().parameters
 
 
 def ablation(only: Sequence[str], _: int) -> None:
     print("What each part adds: test log-likelihood with and without exchangeable leaves")
-    names = ("one circuit", "pruned", "setting chosen", "bag", "copies by EM", "bag + copies")
+    names = ("one circuit", "pruned", "setting chosen", "bag", "copies", "trees", "all of them")
     print(f"  {'data':<12}{'leaves':<16}" + "".join(f"{name:>16}" for name in names))
     for name in only:
         data = datasets.load(name)
         for test in ("global", None):
-            scores = "".join(f"{ll:>16.3f}" for ll in _ladder(data, LearnConfig(exchangeability=test)))
+            ladder = _ladder(data, LearnConfig(exchangeability=test))
+            scores = "".join(f"{'–':>16}" if ll is None else f"{ll:>16.3f}" for ll in ladder)
             print(f"  {name:<12}{'exchangeable' if test else 'conventional':<16}{scores}", flush=True)
 
 
-def _ladder(data: datasets.Dataset, config: LearnConfig) -> list[float]:
-    """Return the test log-likelihoods as one part after the other is added; NaN for copies that earned no share."""
+def _ladder(data: datasets.Dataset, config: LearnConfig) -> list[float | None]:
+    """Return the test log-likelihoods of one circuit, of the parts of the best mixture that earned a share, of all."""
     rows = BinaryData.of(data.train)
     held_out = HeldOut.of(data.valid) if has_own_validation(data) else None
     found = learn_well(rows, config, EFFORTS["best"], 0, N_JOBS, held_out)
     best_single = max(found.tried, key=lambda tried: tried.single).config
     singles = [config, replace(config, prune=True), best_single]
     whole = found.graph.root
-    parts = whole.children if found.n_copies else (whole, None)
-    roots = [*(learn_bag(rows, own, 0).graph.root for own in singles), *parts, whole]
-    return [np.nan if root is None else float(Circuit(root).log_likelihood(data.test).mean()) for root in roots]
+    parts = dict(
+        zip((part.kind for part in found.parts), whole.children if len(found.parts) > 1 else [whole], strict=True)
+    )
+    kinds = [parts.get(kind) for kind in ("bag", "copies", "trees")]
+    roots = [*(learn_bag(rows, own, 0).graph.root for own in singles), *kinds, whole]
+    return [None if root is None else float(Circuit(root).log_likelihood(data.test).mean()) for root in roots]
 
 
 PARTS: dict[str, Callable[[Sequence[str], int], None]] = {

@@ -18,7 +18,7 @@ from xspn.learning.hidden_tree import (
     fit_tree,
 )
 from xspn.learning.hidden_tree.states import Tables, expected, log_likelihoods
-from xspn.learning.hidden_tree.tree import Tree, tree_of
+from xspn.learning.hidden_tree.tree import Tree, mutual_information, tree_of
 
 
 def random_partition(rng: np.random.Generator, n: int) -> Partition:
@@ -31,7 +31,8 @@ def random_partition(rng: np.random.Generator, n: int) -> Partition:
 def random_tree(rng: np.random.Generator, blocks: Partition, states: int) -> FittedTree:
     """Draw a tree and its parameters."""
     n = len(blocks)
-    tree = tree_of(rng.normal(size=(20, n)), np.ones(20))
+    parents = [-1, *(int(rng.integers(0, node)) for node in range(1, n))]
+    tree = Tree.of(parents, range(n))
     tables = Tables(
         rng.dirichlet(np.ones(states)),
         rng.dirichlet(np.ones(states), size=(n, states)).astype(np.float32),
@@ -85,7 +86,7 @@ def test_messages_and_the_circuit_agree_whatever_is_missing(seed: int, n: int, s
 def test_expected_events_are_those_of_brute_force() -> None:
     rng = np.random.default_rng(3)
     blocks = (np.array([0, 1]), np.array([2]), np.array([3]))
-    tree = Tree((1, -1, 1), (1, 0, 2), ((), (0, 2), ()))
+    tree = Tree.of([1, -1, 1], [1, 0, 2])
     states = 2
     tables = random_tree(rng, blocks, states).tables
     row, weight = np.array([[1.0, np.nan, 0.0, 1.0]]), 2.5
@@ -153,16 +154,36 @@ def test_passes_are_chosen_by_rows_kept_apart_and_can_be_repeated() -> None:
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2])
-def test_constant_features_hang_together_too(n_blocks: int) -> None:
-    tree = tree_of(np.ones((5, n_blocks)), np.ones(5))
+def test_constant_variables_hang_together_too(n_blocks: int) -> None:
+    tree = tree_of(CountedRows.of(np.ones((5, n_blocks)), np.ones(5), every_variable_alone(n_blocks)))
     assert sorted(tree.order) == list(range(n_blocks))
     assert tree.parents.count(-1) == 1
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_mutual_information_is_that_of_the_table_of_two_blocks(share: float) -> None:
+    rng = np.random.default_rng(8)
+    rows = with_holes(rng, drawn(300, 9)[:, :5].astype(np.float64), share)
+    weights = rng.integers(1, 4, 300).astype(np.float64)
+    data = CountedRows.of(rows, weights, (np.arange(3), np.array([3]), np.array([4])))
+    table: dict[tuple[int, ...], float] = {}
+    for row, weight in zip(rows, weights, strict=True):
+        seen = (~np.isnan(row[:3])).sum()
+        if seen and not np.isnan(row[3]):
+            key = (int(seen), int(np.nansum(row[:3])), int(row[3]))
+            table[key] = table.get(key, 0.0) + float(weight)
+    total = sum(table.values())
+    left = {key[:2]: sum(w for k, w in table.items() if k[:2] == key[:2]) for key in table}
+    right = {key[2]: sum(w for k, w in table.items() if k[2] == key[2]) for key in table}
+    found = sum(w * np.log(w * total / left[key[:2]] / right[key[2]]) for key, w in table.items())
+    by_chance = (len(left) - 1) * (len(right) - 1) / 2
+    assert mutual_information(data)[0, 1] == pytest.approx((found - by_chance) / total, rel=1e-4)
 
 
 def test_many_children_and_unlikely_rows_stay_numbers() -> None:
     rng = np.random.default_rng(0)
     n = 600
-    tree = Tree((-1, *[0] * (n - 1)), tuple(range(n)), (tuple(range(1, n)), *[()] * (n - 1)))
+    tree = Tree.of([-1, *[0] * (n - 1)], range(n))
     tables = random_tree(rng, every_variable_alone(n), 4).tables
     rows = rng.integers(0, 2, size=(5, n))
     data = CountedRows.of(rows, np.ones(5), every_variable_alone(n))

@@ -66,7 +66,7 @@ def fit_tree(
         passes: The number of passes, if less than those that the steps are made for.
     """
     rng = np.random.default_rng(seed)
-    tree = tree_of(data.features(), data.weights)
+    tree = tree_of(data)
     course: Course[Tables] = Course(options.passes, 0.0, keeps_best=False)
     for done, (tables, score) in enumerate(_passes(tree, data, options, rng)):
         course.ends_with(tables, score, None if held_out is None else _mean(tree, tables, held_out))
