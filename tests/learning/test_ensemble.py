@@ -45,6 +45,15 @@ def test_several_are_a_uniform_mixture_of_different_circuits(rng, clustering):
     assert len(parts) == 4
 
 
+def test_settings_are_taken_in_turn(rng):
+    data = BinaryData.of(random_table(rng, 120, 6))
+    other = LearnConfig(min_instances=30, exchangeability=None)
+    both = learn_bag(data, CONFIG, 3, 4, others=[other]).graph.root
+    first, second = (learn_bag(data, config, 3, 4).graph.root for config in (CONFIG, other))
+    expected = [first.children[0], second.children[1], first.children[2], second.children[3]]
+    assert [to_json(Circuit(child)) for child in both.children] == [to_json(Circuit(child)) for child in expected]
+
+
 def test_seeds_decide(rng):
     table = random_table(rng, 120, 6)
     assert to_json(bag(table, 2, seed=1)) == to_json(bag(table, 2, seed=1))

@@ -1,5 +1,7 @@
 """Several circuits learned on bootstrap samples, mixed into one."""
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,17 +30,20 @@ def learn_bag(
     n_circuits: int = 1,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    others: Sequence[LearnConfig] = (),
 ) -> Learned:
     """Learn one circuit, or a uniform mixture of circuits on bootstrap samples of the rows.
 
-    One circuit is learned by threads, several by processes; the result is the same for any number of them.
+    One circuit is learned by threads, several by processes; the result is the same for any number of them. With
+    `others` the circuits are learned with different settings, in turn.
     """
     whole_number("n_estimators", n_circuits, 1)
     check_n_jobs(n_jobs)
     if n_circuits == 1:
         # Where joblib's loops run on a cluster, its workers are many and none of them is a thread of this process.
         return learn(data, config, seed, min(effective_n_jobs(n_jobs), cpu_count()), progress)
-    jobs = (delayed(_member)(data, config, child_seed(seed, index)) for index in range(n_circuits))
+    settings = itertools.cycle([config, *others])
+    jobs = (delayed(_member)(data, next(settings), child_seed(seed, index)) for index in range(n_circuits))
     members: list[Member] = []
     for member in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
         members.append(member)

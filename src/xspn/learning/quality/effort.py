@@ -26,6 +26,8 @@ class Effort:
         trees: How many trees are mixed, with the number of kinds that is best.
         leaves: What becomes of small slices, if nothing else was asked for: circuits that are mixed with many others
             need no mixtures in their leaves.
+        both_kinds: Whether every other circuit of a bag is learned without exchangeable leaves: the two kinds err in
+            different ways, and a mixture is better than either.
         tree_cells: The largest number of moves between kinds, times rows, of a tree.
         refined_cells: The largest number of parameters times rows that EM is asked to work on.
         refined_parameters: The largest number of parameters, for tables of few rows.
@@ -44,6 +46,7 @@ class Effort:
     tree_states: tuple[int, ...] = ()
     trees: int = 1
     leaves: str = "auto"
+    both_kinds: bool = False
     tree_cells: float = 1e10
     refined_cells: float = 2e9
     refined_parameters: int = 200_000
@@ -70,5 +73,6 @@ EFFORTS = {
         tree_states=(8, 16, 32, 64),
         trees=4,
         leaves="sparing",
+        both_kinds=True,
     ),
 }

@@ -126,7 +126,9 @@ class _Search:
         return self.held_out.score(self._learned(self.train, config, self.effort.pilots).graph)
 
     def _learned(self, data: TrainingData, config: LearnConfig, n_circuits: int) -> Learned:
-        found = learn_bag(data, config, child_seed(self.seed, 1), n_circuits, self.n_jobs)
+        conventional = replace(config, exchangeability=None)
+        others = [conventional] if self.effort.both_kinds and conventional != config else []
+        found = learn_bag(data, config, child_seed(self.seed, 1), n_circuits, self.n_jobs, others=others)
         self._tick()
         return found
 
