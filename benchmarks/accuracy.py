@@ -138,14 +138,13 @@ def _ladder(data: datasets.Dataset, config: LearnConfig) -> list[float | None]:
     rows = BinaryData.of(data.train)
     held_out = HeldOut.of(data.valid) if has_own_validation(data) else None
     found = learn_well(rows, config, EFFORTS["best"], 0, N_JOBS, held_out)
-    best_single = max(found.tried, key=lambda tried: tried.single).config
+    best_single = max(found.search.tried, key=lambda tried: tried.single).config
     singles = [config, replace(config, prune=True), best_single]
     whole = found.graph.root
-    parts = dict(
-        zip((part.kind for part in found.parts), whole.children if len(found.parts) > 1 else [whole], strict=True)
-    )
-    kinds = [parts.get(kind) for kind in ("bag", "copies", "trees")]
-    roots = [*(learn_bag(rows, own, 0).graph.root for own in singles), *kinds, whole]
+    kinds = [part.kind for part in found.search.parts]
+    parts = dict(zip(kinds, whole.children if len(kinds) > 1 else [whole], strict=True))
+    earned = [parts.get(kind) for kind in ("bag", "copies", "trees")]
+    roots = [*(learn_bag(rows, own, 0).graph.root for own in singles), *earned, whole]
     return [None if root is None else float(Circuit(root).log_likelihood(data.test).mean()) for root in roots]
 
 

@@ -22,8 +22,9 @@ class LearnerParameters(TableInput):
         fallback: What slices of few rows become: "auto" (a mixture of the others), "sparing" (of as few of them as
             predict best), "factorized", "exchangeable", "chow_liu" or "blocks".
         quality: "fast" learns one circuit with the parameters as they are. "balanced" and "best" choose `min_instances`
-            and `independence_threshold` on rows kept apart (`X_valid`, or a share of the training rows) and learn a bag
-            of 8 or 30 circuits; "best" also mixes in copies of one circuit that EM has taken apart.
+            and `independence_threshold` on rows kept apart (`X_valid`, or a share of the training rows), learn a bag of
+            8 or 80 circuits, and mix it with trees of hidden states (binary columns); "best" also chooses the
+            smoothing, and mixes in copies of one circuit that EM has taken apart.
         n_estimators: The number of circuits, learned on bootstrap samples and mixed into one.
         domains: What the columns hold, where it shall not be inferred: "binary", "categorical", "ordinal", "real" or a
             `Domain` for all of them; a mapping from names or indices to these or to lists of labels; or a list with one

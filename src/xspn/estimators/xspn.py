@@ -22,7 +22,7 @@ from xspn.learning.binary import binary_table
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag
-from xspn.learning.quality import EFFORTS, HeldOut, LearnedWell, learn_well
+from xspn.learning.quality import EFFORTS, HeldOut, LearnedWell, Search, learn_well
 from xspn.learning.source import TrainingData
 from xspn.learning.tables import TableData
 from xspn.learning.trace import Trace
@@ -46,7 +46,8 @@ class XSPN(LearnerParameters, DensityEstimator):
         n_features_in_: The number of columns.
         feature_names_in_: Their names, if the table was a DataFrame.
         valid_score_: The mean log-likelihood of `X_valid`, if there was any.
-        search_: With a quality other than "fast": which settings were tried, and what they scored.
+        search_: With a quality other than "fast": which settings were tried, what they scored, and what the mixture is
+            made of.
         passes_: What each pass over the data did, if the table was not in memory and too large to be gathered.
 
     Examples:
@@ -63,7 +64,7 @@ class XSPN(LearnerParameters, DensityEstimator):
     circuit_: Circuit
     trace_: Trace
     valid_score_: float
-    search_: LearnedWell
+    search_: Search
     passes_: "tuple[PassReport, ...]"
 
     @all_or_nothing
@@ -97,7 +98,7 @@ class XSPN(LearnerParameters, DensityEstimator):
             learned = self._learned(X, X_valid, sample_weight, config)
         self.circuit_, self.trace_ = Circuit.of_columns(learned.graph, self.columns_), learned.trace
         if isinstance(learned, LearnedWell):
-            self.search_ = learned
+            self.search_ = learned.search
         if X_valid is not None:
             self.valid_score_ = self.score(X_valid)
         return self
@@ -159,7 +160,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         said = explain(self.circuit_, self.trace_, most, names)
         if not hasattr(self, "search_"):
             return said
-        return f"A mixture of {'; '.join(map(str, self.search_.parts))}.\n{said}"
+        return f"Made of {'; '.join(map(str, self.search_.parts))}.\n{said}"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")

@@ -35,7 +35,7 @@ def learn_bag(
     """Learn one circuit, or a uniform mixture of circuits on bootstrap samples of the rows.
 
     One circuit is learned by threads, several by processes; the result is the same for any number of them. With
-    `others` the circuits are learned with different settings, in turn.
+    `others` several circuits are learned with different settings, in turn.
     """
     whole_number("n_estimators", n_circuits, 1)
     check_n_jobs(n_jobs)

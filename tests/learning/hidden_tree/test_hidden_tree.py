@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xspn import Circuit
+from xspn.learning.data import BinaryData
 from xspn.learning.hidden_tree import (
     CountedRows,
     FittedTree,
@@ -136,20 +137,50 @@ def test_a_row_that_counts_twice_is_two_rows() -> None:
 def test_fitting_finds_what_a_chain_of_blocks_hides() -> None:
     rows, new = drawn(1000, 3), drawn(1000, 4)
     data, held_out = (CountedRows.of(x, np.ones(len(x)), THREES) for x in (rows, drawn(300, 5)))
-    fitted = fit_tree(data, TreeOptions(2, 0.1), 0, held_out)
+    fitted = fit_tree(data, tree_of(data), TreeOptions(2, 0.1), 0, held_out)
     own = Circuit(circuit_of(fitted, THREES)).log_likelihood(new).mean()
     alone = every_variable_alone(18)
-    bits = fit_tree(CountedRows.of(rows, np.ones(1000), alone), TreeOptions(2, 0.1), 0)
+    single = CountedRows.of(rows, np.ones(1000), alone)
+    bits = fit_tree(single, tree_of(single), TreeOptions(2, 0.1), 0)
     assert own > true_log_likelihoods(new).mean() - 0.1
     assert own > Circuit(circuit_of(bits, alone)).log_likelihood(new).mean()
+
+
+def test_rows_that_are_merged_are_fitted_like_rows_that_are_not() -> None:
+    rows = np.where(np.random.default_rng(0).random((2000, 1)) < 0.3, 0, drawn(2000, 10)).astype(np.uint8)
+    merged = BinaryData.of(rows)
+    scores = []
+    for bits, weights in ((rows, np.ones(2000)), (merged.bits, merged.weights)):
+        data = CountedRows.of(bits, weights, every_variable_alone(18))
+        fitted = fit_tree(data, tree_of(data), TreeOptions(4, 0.1), 0)
+        scores.append(Circuit(circuit_of(fitted, every_variable_alone(18))).log_likelihood(rows).mean())
+    assert len(merged.weights) < 1500
+    assert scores[0] == pytest.approx(scores[1], abs=0.03)
+
+
+def test_pieces_weigh_what_rows_weigh() -> None:
+    data = CountedRows.of(drawn(4, 11), np.array([0.2, 5.0, 1.0, 0.3]), THREES)
+    pieces = data.in_even_pieces()
+    assert pieces.weights.max() <= data.weights.mean()
+    assert pieces.weights.sum() == pytest.approx(data.weights.sum())
+    assert len(pieces.which) == len(pieces.weights) == len(pieces.log_arrangements) == 7
+
+
+def test_holes_do_not_hide_which_blocks_go_together() -> None:
+    rows = drawn(1500, 12)
+    holes = with_holes(np.random.default_rng(0), rows.astype(np.float64), 0.1)
+    trees = [tree_of(CountedRows.of(x, np.ones(1500), THREES)) for x in (rows, holes)]
+    edges = [{frozenset((b, parent)) for b, parent in enumerate(tree.parents) if parent >= 0} for tree in trees]
+    assert edges[0] == edges[1] == {frozenset((b, b + 1)) for b in range(5)}
 
 
 def test_passes_are_chosen_by_rows_kept_apart_and_can_be_repeated() -> None:
     data = CountedRows.of(drawn(60, 6), np.ones(60), THREES)
     held_out = CountedRows.of(drawn(200, 7), np.ones(200), THREES)
-    chosen = fit_tree(data, TreeOptions(6, 0.01), 1, held_out)
-    again = fit_tree(data, TreeOptions(6, 0.01), 1, passes=chosen.passes)
-    assert 0 < chosen.passes < 15
+    tree = tree_of(data)
+    chosen = fit_tree(data, tree, TreeOptions(6, 0.01), 1, held_out)
+    again = fit_tree(data, tree, TreeOptions(6, 0.01), 1, last_pass=chosen.best_pass)
+    assert 0 < chosen.best_pass < 15
     np.testing.assert_array_equal(chosen.tables.moves, again.tables.moves)
 
 
@@ -168,14 +199,12 @@ def test_mutual_information_is_that_of_the_table_of_two_blocks(share: float) -> 
     data = CountedRows.of(rows, weights, (np.arange(3), np.array([3]), np.array([4])))
     table: dict[tuple[int, ...], float] = {}
     for row, weight in zip(rows, weights, strict=True):
-        seen = (~np.isnan(row[:3])).sum()
-        if seen and not np.isnan(row[3]):
-            key = (int(seen), int(np.nansum(row[:3])), int(row[3]))
+        if not np.isnan(row[:3]).all() and not np.isnan(row[3]):
+            key = (int(np.rint(3 * np.nanmean(row[:3]))), int(row[3]))
             table[key] = table.get(key, 0.0) + float(weight)
     total = sum(table.values())
-    left = {key[:2]: sum(w for k, w in table.items() if k[:2] == key[:2]) for key in table}
-    right = {key[2]: sum(w for k, w in table.items() if k[2] == key[2]) for key in table}
-    found = sum(w * np.log(w * total / left[key[:2]] / right[key[2]]) for key, w in table.items())
+    left, right = ({key[i]: sum(w for k, w in table.items() if k[i] == key[i]) for key in table} for i in (0, 1))
+    found = sum(w * np.log(w * total / left[a] / right[b]) for (a, b), w in table.items())
     by_chance = (len(left) - 1) * (len(right) - 1) / 2
     assert mutual_information(data)[0, 1] == pytest.approx((found - by_chance) / total, rel=1e-4)
 

@@ -1,5 +1,6 @@
 """Settings chosen on rows kept apart, bags, and copies that EM takes apart."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -99,9 +100,9 @@ def test_more_effort_is_better_and_repeatable(with_valid: bool) -> None:
     scores = Circuit.of_graph(found.graph).log_likelihood(new)
     np.testing.assert_array_equal(scores, Circuit.of_graph(again.graph).log_likelihood(new))
     assert scores.mean() > one.score(new) - 0.01
-    assert found.chosen in [tried.config for tried in found.tried]
-    assert sum(np.isfinite(tried.bag) for tried in found.tried) == SMALL.finalists + len(SMALL.smoothings) - 1
-    assert sum(np.isfinite(tried.single) for tried in found.tried) == 4
+    assert found.search.chosen in [tried.config for tried in found.search.tried]
+    assert sum(np.isfinite(tried.bag) for tried in found.search.tried) == SMALL.finalists + len(SMALL.smoothings) - 1
+    assert sum(np.isfinite(tried.single) for tried in found.search.tried) == 4
 
 
 def test_the_trace_belongs_to_the_whole() -> None:
@@ -120,27 +121,27 @@ def test_progress_ends_with_all_steps() -> None:
 def test_too_large_a_circuit_is_not_refined() -> None:
     effort = replace(SMALL, refined_cells=1.0)
     found = learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), effort, seed=0)
-    assert all(part.kind != "copies" for part in found.parts)
+    assert all(part.kind != "copies" for part in found.search.parts)
 
 
 def test_too_large_a_tree_is_not_fitted() -> None:
     effort = replace(SMALL, tree_cells=1.0)
     found = learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), effort, seed=0)
-    assert all(part.kind != "trees" for part in found.parts)
+    assert all(part.kind != "trees" for part in found.search.parts)
 
 
 @pytest.mark.parametrize("test", ["global", None])
 def test_trees_may_hang_on_blocks_where_exchangeable_leaves_are_allowed(test: str | None) -> None:
     effort = replace(SMALL, copies=())
     found = learn_well(BinaryData.of(blocks(600, 5)), LearnConfig(exchangeability=test), effort, seed=1)
-    tree = next(part for part in found.parts if part.kind == "trees")
+    tree = next(part for part in found.search.parts if part.kind == "trees")
     assert ("2 blocks" in tree.setting) == (test is not None)
-    assert sum(part.share for part in found.parts) == pytest.approx(1.0)
+    assert sum(part.share for part in found.search.parts) == pytest.approx(1.0)
 
 
 def test_a_mixture_says_what_it_is_made_of() -> None:
     model = XSPN(quality="balanced", random_state=0).fit(blocks(300, 13))
-    assert model.explain().startswith("A mixture of ")
+    assert model.explain().startswith("Made of ")
     assert "trees (2; 8 kinds" in model.explain()
 
 
@@ -149,9 +150,26 @@ def test_a_circuit_without_decisions_says_so() -> None:
     assert "No decisions" in explain(circuit, Trace(()), 10)
 
 
-def test_shares_below_the_least_one_are_given_to_the_others() -> None:
-    logs = np.log([[0.5, 0.5, 0.1], [0.1, 0.1, 0.9], [0.49, 0.49, 0.1]])
-    assert best_shares(logs, np.ones(3), 0.4).tolist().count(0.0) == 2
+def test_a_model_that_earns_next_to_nothing_gets_nothing_unless_it_alone_finds_a_row_possible() -> None:
+    logs = np.array([[-1.0] * 200, [-9.0] * 200])
+    assert best_shares(logs, np.ones(200)).tolist() == [1.0, 0.0]
+    logs[0, 0] = -np.inf
+    shares = best_shares(logs, np.ones(200))
+    assert 0 < shares[1] < 0.02
+
+
+def test_shares_are_even_where_no_model_finds_any_row_possible() -> None:
+    assert best_shares(np.full((2, 3), -np.inf), np.ones(3)).tolist() == [0.5, 0.5]
+
+
+def test_models_with_deep_trees_can_be_pickled() -> None:
+    rng = np.random.default_rng(0)
+    flips = rng.random((300, 250)) < 0.1
+    X = (flips.cumsum(axis=1) % 2).astype(np.uint8)  # a chain, and so is the tree
+    model = XSPN(quality="balanced", random_state=0).fit(X[:250], X_valid=X[250:])
+    assert any(part.kind == "trees" for part in model.search_.parts)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.score_samples(X), model.score_samples(X))
 
 
 def test_estimator_keeps_the_search_and_forgets_it() -> None:

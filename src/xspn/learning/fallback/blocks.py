@@ -25,7 +25,7 @@ def blocks_by(make: Fallback) -> Fallback:
         for make_part, columns in parts:
             part = LeafData(data.own.columns(columns), data.pooled.columns(columns), data.unit)
             leaf = make_part(part, variables[columns], options)
-            nodes.extend(leaf.node.children or [leaf.node])
+            nodes += leaf.node.children if isinstance(leaf.node, Product) else [leaf.node]
             left_out += leaf.left_out
         return Candidate("blocks", nodes[0] if len(nodes) == 1 else Product(nodes), left_out)
 

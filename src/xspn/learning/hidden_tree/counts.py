@@ -1,6 +1,6 @@
 """Rows as a hidden tree sees them: how many ones each block of variables has."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,28 @@ class CountedRows:
     def sizes(self) -> tuple[int, ...]:
         """The number of variables of each block."""
         return tuple(chances.shape[1] - 1 for chances in self.chances)
+
+    @property
+    def categories(self) -> tuple[IntArray, ...]:
+        """For each block, the full count that each of its pairs is nearest to; −1 where nothing was seen."""
+        found = []
+        for pairs, n in zip(self.keys, self.sizes, strict=True):
+            seen = np.maximum(pairs[:, 0], 1)
+            found.append(np.where(pairs[:, 0] > 0, np.rint(n * pairs[:, 1] / seen), -1).astype(np.int64))
+        return tuple(found)
+
+    def in_even_pieces(self) -> "CountedRows":
+        """Return the same rows, those that weigh more than the average cut into pieces that do not.
+
+        A batch of rows speaks for all of them. If a row of much weight were in one batch, the others would deny it.
+        """
+        pieces = np.ceil(self.weights / self.weights.mean()).astype(np.int64)
+        return replace(
+            self,
+            weights=np.repeat(self.weights / pieces, pieces),
+            which=np.repeat(self.which, pieces, axis=0),
+            log_arrangements=np.repeat(self.log_arrangements, pieces),
+        )
 
     def features(self) -> FloatArray:
         """Return the share of ones in each block, times the root of its size; the mean where nothing was seen.

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from xspn._core.arrays import FloatArray
-from xspn.learning.course import Course
 from xspn.learning.hidden_tree.counts import CountedRows
 from xspn.learning.hidden_tree.states import Tables, expected, log_likelihoods
-from xspn.learning.hidden_tree.tree import Tree, tree_of
+from xspn.learning.hidden_tree.tree import Tree
 from xspn.learning.mevm.starts import nearest_of_random_rows
 
 WAVERING = 0.3  # how often a block's kind differs from its parent's, to begin with
@@ -24,8 +23,8 @@ class TreeOptions:
 
     Attributes:
         states: The number of kinds of each block.
-        smoothing: The pseudo-mass of each distribution, spread evenly.
-        passes: The number of passes over the data that the steps are made for.
+        smoothing: The pseudo-mass of each distribution, spread evenly; positive, so that nothing becomes impossible.
+        passes: The number of passes over the data; steps become smaller from one to the next.
     """
 
     states: int
@@ -40,18 +39,23 @@ class FittedTree:
     Attributes:
         tree: Which block hangs under which.
         tables: The probabilities.
-        passes: After how many passes they were taken.
+        best_pass: The pass after which they were taken.
         score: The mean log-likelihood of the rows kept apart then, or of the training rows.
     """
 
     tree: Tree
     tables: Tables
-    passes: int
+    best_pass: int
     score: float
 
 
 def fit_tree(
-    data: CountedRows, options: TreeOptions, seed: int, held_out: CountedRows | None = None, passes: int | None = None
+    data: CountedRows,
+    tree: Tree,
+    options: TreeOptions,
+    seed: int,
+    held_out: CountedRows | None = None,
+    last_pass: int | None = None,
 ) -> FittedTree:
     """Fit a hidden tree.
 
@@ -60,20 +64,22 @@ def fit_tree(
 
     Args:
         data: The rows.
+        tree: Which block hangs under which.
         options: How.
         seed: For the start and the batches.
         held_out: Rows that tell after which pass to take the parameters.
-        passes: The number of passes, if less than those that the steps are made for.
+        last_pass: After which pass to stop, if not after all of them.
     """
     rng = np.random.default_rng(seed)
-    tree = tree_of(data)
-    course: Course[Tables] = Course(options.passes, 0.0, keeps_best=False)
-    for done, (tables, score) in enumerate(_passes(tree, data, options, rng)):
-        course.ends_with(tables, score, None if held_out is None else _mean(tree, tables, held_out))
-        if done == passes:
+    best: FittedTree | None = None
+    for done, (tables, score) in enumerate(_passes(tree, data.in_even_pieces(), options, rng)):
+        own = score if held_out is None else _mean(tree, tables, held_out)
+        if best is None or held_out is None or own > best.score:
+            best = FittedTree(tree, tables, done, own)
+        if done == last_pass:
             break
-    scores = course.valid_log_likelihoods or course.log_likelihoods
-    return FittedTree(tree, course.chosen, course.best, scores[course.best])
+    assert best is not None
+    return best
 
 
 def _passes(

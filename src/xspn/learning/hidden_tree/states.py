@@ -12,10 +12,11 @@ from xspn.learning.hidden_tree.tree import Tree
 
 Float = TypeVar("Float", np.float32, np.float64)
 Message = NDArray[np.float32]  # (rows, states)
-# What is less likely by so much than the likeliest state does not count; smaller numbers would be denormal, and slow.
+# What is less likely by so much than the likeliest state of its block does not count. Smaller numbers would become
+# denormal on their way through the tree, and those are slow.
 LEAST = np.float32(1e-12)
 LEAST_FLOW = np.float32(1e-15)
-TINY = np.float32(1e-30)
+TINY = np.float32(1e-30)  # in place of a zero that is divided by
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class Tables:
 
 
 def log_likelihoods(tree: Tree, tables: Tables, data: CountedRows, rows: IntArray) -> FloatArray:
-    """Return the log-probability of some rows, up to 1e-12 of it."""
+    """Return the log-probability of some rows, in single precision."""
     return _upward(tree, tables, data, rows).log_likelihoods
 
 
@@ -83,18 +84,21 @@ def _upward(tree: Tree, tables: Tables, data: CountedRows, rows: IntArray) -> _U
     to_parent: dict[int, Message] = {}
     logs = -data.log_arrangements[rows]
     for b in reversed(tree.order):
-        own = _of_pairs(tables.counts[b], data, b).astype(np.float32)[data.which[rows, b]]
-        for child in (None, *tree.children[b]):
-            if child is not None:
-                own = own * to_parent[child]
-            top = own.max(axis=1, keepdims=True)  # each time: a product of many would vanish
-            own = own / top
-            logs += np.log(top[:, 0])
+        own = _scaled(_of_pairs(tables.counts[b], data, b).astype(np.float32)[data.which[rows, b]], logs)
+        for child in tree.children[b]:
+            own = _scaled(own * to_parent[child], logs)  # each time: a product of many would vanish
         inside[b] = np.maximum(own, LEAST)
         if b != tree.root:
             to_parent[b] = inside[b] @ tables.moves[b].T
     logs += np.log(inside[tree.root] @ tables.first)
     return _Upward(inside, to_parent, logs)
+
+
+def _scaled(message: Message, logs: FloatArray) -> Message:
+    """Return a message with 1 for the likeliest state; what it was divided by is added to the rows' logarithms."""
+    top = message.max(axis=1, keepdims=True)
+    logs += np.log(top[:, 0])
+    return np.asarray(message / top)
 
 
 def _of_pairs(table: FloatArray, data: CountedRows, block: int) -> FloatArray:

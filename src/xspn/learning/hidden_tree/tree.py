@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
-from xspn._core.arrays import FloatArray
+from xspn._core.arrays import FloatArray, IntArray
 from xspn.learning.hidden_tree.counts import CountedRows
+
+ENOUGH_ROWS = 20_000  # to tell which blocks go together
 
 
 @dataclass(frozen=True)
@@ -59,27 +62,41 @@ def tree_of(data: CountedRows) -> Tree:
 
 
 def mutual_information(data: CountedRows) -> FloatArray:
-    """Return the mutual information of what was seen of every two blocks, over the rows that have some of both.
+    """Return the mutual information of the counts of every two blocks, over the rows that have some of both.
 
-    What is to be expected of independent blocks by chance, (k − 1)(l − 1) / 2N, is taken off: blocks of many variables
-    would seem to tell the most otherwise.
+    Where cells are missing, a count is the nearest one to the share of ones among those seen. What is to be expected of
+    independent blocks by chance, (k − 1)(l − 1) / 2N, is taken off: large blocks would seem to tell the most otherwise.
     """
-    seen = [pairs[:, 0] > 0 for pairs in data.keys]
-    starts = np.cumsum([0, *(len(own) for own in seen[:-1])])
-    places = data.which + starts
-    indicator = np.zeros((len(data.weights), sum(map(len, seen))), dtype=np.float32)
-    np.put_along_axis(indicator, places, np.float32(1), axis=1)
-    indicator *= np.concatenate(seen)
-    together = np.asarray((indicator * data.weights[:, None].astype(np.float32)).T @ indicator, dtype=np.float64)
-    which = np.repeat(np.arange(len(seen)), [len(own) for own in seen])
-    of_first = np.add.reduceat(
-        together, starts, axis=1
-    )  # how often a pair of one block is seen beside each other block
-    total = np.add.reduceat(of_first, starts, axis=0)
-    expected = of_first[:, which] * of_first.T[which] / np.maximum(total, 1.0)[which][:, which]
-    ratio = np.divide(together, expected, out=np.ones_like(together), where=(together > 0) & (expected > 0))
-    summed = np.add.reduceat(np.add.reduceat(together * np.log(ratio), starts, axis=0), starts, axis=1)
-    free = np.maximum(np.array([own.sum() for own in seen]) - 1, 0)
-    information = np.maximum(summed - np.outer(free, free) / 2, 0.0) / np.maximum(total, 1.0)
+    rows = np.arange(len(data.weights))
+    if len(rows) > ENOUGH_ROWS:
+        rows = np.linspace(0, len(rows) - 1, ENOUGH_ROWS).astype(np.int64)
+    blocks = zip(data.categories, data.which[rows].T, data.sizes, strict=True)
+    columns = [_indicators(found[which], n) for found, which, n in blocks]
+    indicators = np.hstack(columns)
+    weighted = indicators * data.weights[rows, None].astype(np.float32)
+    widths = np.array([column.shape[1] for column in columns])
+    starts = np.cumsum(widths) - widths
+    free = np.array([max(int(column.any(axis=0).sum()) - 1, 0) for column in columns])
+    information = np.empty((len(columns), len(columns)))
+    for b, (start, width) in enumerate(zip(starts, widths, strict=True)):
+        together = np.asarray(weighted[:, start : start + width].T @ indicators, dtype=np.float64)
+        information[b] = _information_of(together, starts, widths, free * free[b])
     np.fill_diagonal(information, 0.0)
-    return np.asarray(information)
+    return (information + information.T) / 2
+
+
+def _indicators(categories: IntArray, n: int) -> NDArray[np.float32]:
+    """Return a column for each count that occurs or may occur, 1 where it is the row's; −1 is none."""
+    return np.asarray(categories[:, None] == np.arange(n + 1), dtype=np.float32)
+
+
+def _information_of(together: FloatArray, starts: IntArray, widths: IntArray, free: IntArray) -> FloatArray:
+    """Return the mutual information of one block and each: `together` has its counts by those of all blocks."""
+    others = np.repeat(np.arange(len(starts)), widths)
+    beside = np.add.reduceat(together, starts, axis=1)  # how often each of its counts occurs where the other is seen
+    total = beside.sum(axis=0)
+    positive = np.where(total > 0, total, 1.0)
+    expected = beside[:, others] * (together.sum(axis=0) / positive[others])
+    ratio = np.divide(together, expected, out=np.ones_like(together), where=together > 0)
+    found = np.add.reduceat((together * np.log(ratio)).sum(axis=0), starts)
+    return np.asarray(np.maximum(found - free / 2, 0.0) / positive)

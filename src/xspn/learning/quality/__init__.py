@@ -2,6 +2,6 @@
 
 from xspn.learning.quality.effort import EFFORTS, Effort
 from xspn.learning.quality.held_out import HeldOut
-from xspn.learning.quality.search import LearnedWell, learn_well
+from xspn.learning.quality.search import LearnedWell, Search, learn_well
 
-__all__ = ["EFFORTS", "Effort", "HeldOut", "LearnedWell", "learn_well"]
+__all__ = ["EFFORTS", "Effort", "HeldOut", "LearnedWell", "Search", "learn_well"]

@@ -43,7 +43,7 @@ class _Copies:
 
 def number_of_fits(effort: Effort) -> int:
     """Return how often copies are taken apart at most."""
-    return effort.bases * len(effort.copy_smoothings) + len(effort.copies) - 1 if effort.copies else 0
+    return effort.bases * len(effort.refined_smoothings) + len(effort.copies) - 1 if effort.copies else 0
 
 
 def best_copies(
@@ -68,7 +68,7 @@ def best_copies(
     most = min(effort.refined_cells / data.shape[0], effort.refined_parameters)
     fewest, *more = effort.copies
     bases = _bases(circuits, held_out, most / fewest, effort.bases)
-    smoothings = [factor * config.smoothing for factor in effort.copy_smoothings]
+    smoothings = dict.fromkeys(factor * config.smoothing for factor in effort.refined_smoothings)
     found = [refined(graph, fewest, alpha) for graph, alpha in product(bases, smoothings)]
     if not found:
         return None

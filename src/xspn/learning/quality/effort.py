@@ -14,23 +14,24 @@ class Effort:
         thresholds: The values of ρ that are tried beside the one that was asked for.
         least_rows: The values of `min_instances` that are tried beside the one that was asked for.
         finalists: How many of these settings, the best ones for one circuit, are tried as a small bag.
-        smoothings: With which multiples of α and of the shrinkage the best of these bags is tried again: a bag may want
-            other ones than a circuit.
         pilots: The number of circuits of such a bag; large ones want smaller leaves than small ones.
         circuits: The number of circuits of the final bag.
-        bases: How many circuits, the best one and smaller ones, are copied for EM to take the copies apart.
-        copies: How many copies: first so many of each, then more of the best.
-        copy_smoothings: With which multiples of α; what is best for rows kept apart is taken.
-        passes: The largest number of EM's passes.
-        tree_states: How many kinds each block of a hidden tree may have.
-        trees: How many trees are mixed, with the number of kinds that is best.
+        smoothings: With which multiples of α and of the shrinkage the best of the small bags is tried again: a bag may
+            want other ones than a circuit.
         leaves: What becomes of small slices, if nothing else was asked for: circuits that are mixed with many others
             need no mixtures in their leaves.
         both_kinds: Whether every other circuit of a bag is learned without exchangeable leaves: the two kinds err in
             different ways, and a mixture is better than either.
-        tree_cells: The largest number of moves between kinds, times rows, of a tree.
+        refined_smoothings: With which multiples of α EM fits copies and trees; what is best for rows kept apart is
+            taken.
+        bases: How many circuits, the best one and smaller ones, are copied for EM to take the copies apart.
+        copies: How many copies: first so many of each, then more of the best.
+        passes: The largest number of EM's passes over copies.
         refined_cells: The largest number of parameters times rows that EM is asked to work on.
         refined_parameters: The largest number of parameters, for tables of few rows.
+        tree_states: How many kinds each block of a hidden tree may have.
+        trees: How many trees are mixed, with the number of kinds that is best.
+        tree_cells: The largest number of moves between kinds, times rows, of a tree.
     """
 
     thresholds: tuple[float, ...]
@@ -39,17 +40,17 @@ class Effort:
     pilots: int
     circuits: int
     smoothings: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
-    bases: int = 2
-    copies: tuple[int, ...] = ()
-    copy_smoothings: tuple[float, ...] = (1.0, 5.0)
-    passes: int = 200
-    tree_states: tuple[int, ...] = ()
-    trees: int = 1
     leaves: str = "auto"
     both_kinds: bool = False
-    tree_cells: float = 1e10
+    refined_smoothings: tuple[float, ...] = (1.0, 5.0)
+    bases: int = 2
+    copies: tuple[int, ...] = ()
+    passes: int = 200
     refined_cells: float = 2e9
     refined_parameters: int = 200_000
+    tree_states: tuple[int, ...] = ()
+    trees: int = 1
+    tree_cells: float = 1e10
 
     def settings(self, config: LearnConfig) -> list[LearnConfig]:
         """Return the settings to try: the one that was asked for, and all others of the grid."""
@@ -69,10 +70,10 @@ EFFORTS = {
         pilots=10,
         circuits=80,
         smoothings=((1.0, 1.0), (5.0, 1.0), (5.0, 5.0)),
+        leaves="sparing",
+        both_kinds=True,
         copies=(10, 40),
         tree_states=(8, 16, 32, 64),
         trees=4,
-        leaves="sparing",
-        both_kinds=True,
     ),
 }

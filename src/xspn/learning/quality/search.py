@@ -24,7 +24,6 @@ from xspn.learning.source import TrainingData
 from xspn.learning.trace import Trace
 
 Step = Callable[[int, int], None]  # (steps done, of how many)
-SMALLEST_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -42,19 +41,26 @@ class Tried:
     bag: float = -np.inf
 
 
-@dataclass(frozen=True, eq=False)
-class LearnedWell(Learned):
-    """A learned circuit, and how its settings were chosen.
+@dataclass(frozen=True)
+class Search:
+    """How a circuit came about.
 
     Attributes:
         tried: The settings that were tried.
-        chosen: That of the final bag.
-        parts: What the circuit is a mixture of: a bag, and what earned a share beside it.
+        chosen: That of the bag.
+        parts: What the circuit is a mixture of: what earned a share of a bag, copies, and trees.
     """
 
     tried: tuple[Tried, ...]
     chosen: LearnConfig
     parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedWell(Learned):
+    """A learned circuit, and how its settings were chosen."""
+
+    search: Search
 
 
 def learn_well(
@@ -89,8 +95,11 @@ class _Search:
         self.settings = effort.settings(config)
         self.step, self.done = step, 0
         pilots = effort.finalists + len(effort.smoothings) - 1 if effort.pilots > 1 else 0
-        partners = copies.number_of_fits(effort) + (trees.number_of_fits(effort, config) if self._bits() else 0)
-        self.n_steps = len(self.settings) + pilots + 1 + partners
+        partners = copies.number_of_fits(effort)
+        if self._bits() is not None:
+            partners += trees.number_of_fits(effort, config)
+        rival = int(held_out is None and partners > 0)
+        self.n_steps = len(self.settings) + pilots + 1 + partners + rival
 
     def run(self) -> LearnedWell:
         """Search, then learn."""
@@ -106,7 +115,7 @@ class _Search:
         best = max(tried, key=lambda one: one.bag if self.effort.pilots > 1 else one.single).config
         bag = self._learned(self.data, best, self.effort.circuits)
         learned, parts = self._mixed(bag, best, self._partners(singles))
-        return LearnedWell(learned.graph, learned.trace, tuple(tried), best, parts)
+        return LearnedWell(learned.graph, learned.trace, Search(tuple(tried), best, parts))
 
     def _piloted(self, tried: list[Tried]) -> list[Tried]:
         """Return what was tried with the scores of small bags of the best settings, then of other smoothings."""
@@ -154,10 +163,10 @@ class _Search:
         if not partners:
             return bag, (part,)
         rival = bag if self.train is self.data else self._learned(self.train, best, self.effort.circuits)
-        rivals = [Partner(part, rival.graph.root, lambda _: bag.graph.root), *partners]
+        rivals = [Partner(part, rival.graph.root, lambda _: bag.graph.root), *partners]  # learned from all rows already
         n_variables = self.data.shape[1]
         scores = np.array([self.held_out.row_scores(Graph(one.root, n_variables)) for one in rivals])
-        shares = best_shares(scores, self.held_out.weights, SMALLEST_SHARE)
+        shares = best_shares(scores, self.held_out.weights)
         kept = np.flatnonzero(shares)
         parts = tuple(replace(rivals[k].part, share=float(shares[k])) for k in kept)
         nodes = [rivals[k].root if self.train is self.data else rivals[k].learned_again(self.data) for k in kept]

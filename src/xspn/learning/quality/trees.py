@@ -16,10 +16,12 @@ from xspn.learning.hidden_tree import (
     CountedRows,
     FittedTree,
     Partition,
+    Tree,
     TreeOptions,
     circuit_of,
     every_variable_alone,
     fit_tree,
+    tree_of,
 )
 from xspn.learning.quality.effort import Effort
 from xspn.learning.quality.held_out import HeldOut
@@ -31,19 +33,34 @@ LEAST_SMOOTHING = 1e-3  # every move must stay possible
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
-    """What a tree is to be fitted with."""
+class _Ground:
+    """What trees over the same blocks have in common."""
 
     blocks: Partition
+    rows: CountedRows
+    tree: Tree
+
+    @classmethod
+    def of(cls, data: BinaryData, blocks: Partition) -> "_Ground":
+        rows = CountedRows.of(data.rows(), data.weights, blocks)
+        return cls(blocks, rows, tree_of(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What a tree is to be fitted with; by the rows kept apart, or up to the pass that they have found best."""
+
+    ground: _Ground
     options: TreeOptions
     seed: int
+    apart: CountedRows | None
+    last_pass: int | None = None
 
-    def carried_out(self, data: BinaryData, held_out: HeldOut | None = None, passes: int | None = None) -> "_Grown":
+    def carried_out(self) -> "_Grown":
         """Fit the tree."""
-        apart = None if held_out is None else CountedRows.of(held_out.rows, held_out.weights, self.blocks)
-        rows = CountedRows.of(data.rows(), data.weights, self.blocks)
         with threadpool_limits(1, user_api="blas"):  # messages are small, and sums come out the same everywhere
-            return _Grown(self, fit_tree(rows, self.options, self.seed, apart, passes))
+            own = self.ground
+            return _Grown(self, fit_tree(own.rows, own.tree, self.options, self.seed, self.apart, self.last_pass))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,17 +70,13 @@ class _Grown:
     plan: _Plan
     tree: FittedTree
 
-    def again(self, data: BinaryData) -> "_Grown":
-        """Fit the tree to other rows, by as many passes as were best."""
-        return self.plan.carried_out(data, passes=self.tree.passes)
-
 
 def number_of_fits(effort: Effort, config: LearnConfig) -> int:
     """Return how many trees are fitted at most."""
     if not effort.tree_states:
         return 0
     partitions = 1 if config.exchangeability is None else 2
-    return partitions * len(effort.tree_states) + len(effort.copy_smoothings) - 1 + effort.trees - 1
+    return partitions * len(effort.tree_states) + len(effort.refined_smoothings) - 1 + effort.trees - 1
 
 
 def best_trees(
@@ -77,13 +90,12 @@ def best_trees(
 ) -> Partner | None:
     """Return a mixture of trees with the best of the settings that are tried; None if all would be too large.
 
-    Trees over blocks of variables that the test finds exchangeable compete with trees over single variables.
+    Trees over blocks of variables that the global test finds exchangeable compete with trees over single variables.
     """
 
     def grown(plans: Iterable[_Plan]) -> list[_Grown]:
         found = []
-        jobs = (delayed(plan.carried_out)(data, held_out) for plan in plans)
-        for tree in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+        for tree in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(plan.carried_out)() for plan in plans):
             found.append(tree)
             tick()
         return found
@@ -91,14 +103,14 @@ def best_trees(
     def best_of(found: Iterable[_Grown]) -> _Grown:
         return max(found, key=lambda one: one.tree.score)
 
-    alphas = [max(factor * config.smoothing, LEAST_SMOOTHING) for factor in effort.copy_smoothings]
-    first = child_seed(seed, 0)
-    plans = [
-        _Plan(blocks, TreeOptions(states, alphas[0]), first)
-        for blocks in _partitions(data, config)
-        for states in effort.tree_states
-        if _is_small_enough(data, len(blocks), states, effort)
-    ]
+    alphas = list(dict.fromkeys(max(k * config.smoothing, LEAST_SMOOTHING) for k in effort.refined_smoothings))
+    plans = []
+    for blocks in _partitions(data, config) if effort.tree_states else ():
+        states = [k for k in effort.tree_states if _is_small_enough(data, len(blocks), k, effort)]
+        if states:
+            ground = _Ground.of(data, blocks)
+            apart = CountedRows.of(held_out.rows, held_out.weights, blocks)
+            plans += [_Plan(ground, TreeOptions(k, alphas[0]), child_seed(seed, 0), apart) for k in states]
     if not plans:
         return None
     best = best_of(grown(plans))
@@ -106,11 +118,13 @@ def best_trees(
     best = best_of([best, *grown(plans)])
     plan = best.plan
     trees = [best, *grown(replace(plan, seed=child_seed(seed, index)) for index in range(1, effort.trees))]
-    setting = f"{plan.options.states} kinds, {len(plan.blocks)} blocks, α {plan.options.smoothing:g}"
+    setting = f"{plan.options.states} kinds, {len(plan.ground.blocks)} blocks, α {plan.options.smoothing:g}"
 
     def learned_again(rows: TrainingData) -> Node:
         assert isinstance(rows, BinaryData)
-        return _mixture(list(Parallel(n_jobs=n_jobs)(delayed(tree.again)(rows) for tree in trees)))
+        ground = _Ground.of(rows, plan.ground.blocks)
+        again = [replace(one.plan, ground=ground, apart=None, last_pass=one.tree.best_pass) for one in trees]
+        return _mixture(grown(again))
 
     return Partner(Part("trees", len(trees), setting), _mixture(trees), learned_again)
 
@@ -132,5 +146,5 @@ def _is_small_enough(data: BinaryData, n_blocks: int, states: int, effort: Effor
 
 
 def _mixture(trees: list[_Grown]) -> Node:
-    roots = [circuit_of(grown.tree, grown.plan.blocks) for grown in trees]
+    roots = [circuit_of(grown.tree, grown.plan.ground.blocks) for grown in trees]
     return roots[0] if len(roots) == 1 else Sum(np.full(len(roots), 1.0 / len(roots)), roots)
