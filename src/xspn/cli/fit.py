@@ -114,6 +114,7 @@ def _print(report: dict[str, Any], path: str) -> None:
         ("variables", f"{sum(report['variables'].values())} ({kinds})"),
         ("missing", f"{report['missing_cells']:,} cells"),
         ("circuit", f"{counted(report['nodes'], 'node')}, {counted(report['parameters'], 'parameter')}"),
+        *(("made of" if k == 0 else "", _part_in_words(part)) for k, part in enumerate(report["parts"])),
         ("model file", path),
     ]
     print_facts(facts)
@@ -126,6 +127,8 @@ def _print(report: dict[str, Any], path: str) -> None:
         rows.append((name.replace("_", " "), *scores))
     print_aligned(header, rows, right={"train", "held out"})
     groups = report["groups"]
+    if not report["decisions"]:
+        return
     if not groups:
         sys.stdout.write("\nno group of columns was found to be exchangeable\n")
         return
@@ -136,3 +139,7 @@ def _print(report: dict[str, Any], path: str) -> None:
         sys.stdout.write(f"  node {group['node']}: {said}, in {group['rows']:,g} rows{where}\n")
     if len(groups) > MOST_GROUPS:
         sys.stdout.write(f"  … and {len(groups) - MOST_GROUPS} smaller ones: xspn show {path}\n")
+
+
+def _part_in_words(part: dict[str, Any]) -> str:
+    return f"{part['share']:.0%} {part['kind']}: {part['number']}, {part['setting']}"

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,13 @@ def learn_model(
 ) -> LearnedModel:
     """Learn from rows of codes; with a target, a circuit for each of its values."""
     trace: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
     if target is None:
         model = XSPN(domains=list(columns.domains), **settings).fit(train)
         circuit = Circuit.of_columns(model.circuit_.graph, columns)
         trace = trace_in_words(model.trace_, columns)
         score: Score = circuit.log_likelihood
+        parts = [asdict(part) for part in model.search_.parts] if hasattr(model, "search_") else []
     else:
         circuit, score = _classifier(train, columns, settings, target)
     size = circuit.summary()
@@ -51,7 +53,9 @@ def learn_model(
         "missing_cells": int(np.isnan(train).sum()) if train.dtype.kind == "f" else 0,
         "nodes": size.nodes,
         "parameters": size.parameters,
+        "parts": parts,
         "log_likelihood": {name: _means(own, train, valid) for name, own in scores.items()},
+        "decisions": len(trace),
         "groups": groups_of(trace),
     }
     return LearnedModel(circuit, report, trace)

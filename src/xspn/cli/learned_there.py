@@ -40,6 +40,8 @@ def learn_there(args: argparse.Namespace, settings: dict[str, Any]) -> LearnedMo
         "nodes": size.nodes,
         "parameters": size.parameters,
         "log_likelihood": {"this_model": {"train": model.score(collection), "held_out": held_out}},
+        "parts": [],
+        "decisions": len(trace),
         "groups": groups_of(trace),
         "passes": len(getattr(model, "passes_", ())),
     }

@@ -68,7 +68,10 @@ def _why(notes: dict[str, Any], node: int, n_nodes: int, as_json: bool) -> int:
         raise DataError(f"--why: expected a node from 0 to {n_nodes - 1}, found {node}")
     trace = notes.get("trace")
     if not trace:
-        raise DataError("--why: the model file does not say how the model was learned; `xspn fit` writes files that do")
+        raise DataError(
+            "--why: the model file tells of no decisions; `xspn fit` writes files that do, but for those with --target "
+            "and for mixtures that EM fitted all of"
+        )
     found = [entry for entry in trace if entry["node"] == node]
     if as_json:
         return print_json({"node": node, "decisions": found})
