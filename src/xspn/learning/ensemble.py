@@ -1,7 +1,7 @@
 """Several circuits learned on bootstrap samples, mixed into one."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,7 +57,7 @@ def mixture_of(members: list[Member], n_variables: int) -> Learned:
     roots = [from_records(records) for records, _ in members]
     root, became = share_and_tell(Sum(np.full(len(roots), 1.0 / len(roots)), roots))
     whole = Graph(root, n_variables)
-    return Learned(whole, _joined(whole, roots, became, [trace for _, trace in members]))
+    return Learned(whole, joined_trace(whole, roots, [trace for _, trace in members], became))
 
 
 def check_n_jobs(n_jobs: Any) -> None:
@@ -76,8 +76,10 @@ def _member(data: TrainingData, config: LearnConfig, seed: int) -> Member:
     return list(learned.graph.records()), learned.trace
 
 
-def _joined(whole: Graph, roots: list[Node], became: dict[Node, Node], traces: list[Trace]) -> Trace:
-    """Renumber the members' traces for the nodes of the whole."""
+def joined_trace(
+    whole: Graph, roots: Sequence[Node], traces: Sequence[Trace], became: Mapping[Node, Node] | None = None
+) -> Trace:
+    """Renumber the traces of several circuits for the nodes of the whole, into which some may have turned others."""
     entries: list[TraceEntry] = []
     for member, trace in zip(roots, traces, strict=True):
         own = Graph(member)
@@ -85,5 +87,6 @@ def _joined(whole: Graph, roots: list[Node], became: dict[Node, Node], traces: l
         for entry in trace:
             branch = entry.branch
             moved: Branch | None = None if branch is None else replace(branch, parent=branch.parent + start)
-            entries.append(replace(entry, node=whole.id_of(became[own.nodes[entry.node]]), branch=moved))
+            node = own.nodes[entry.node]
+            entries.append(replace(entry, node=whole.id_of(node if became is None else became[node]), branch=moved))
     return Trace(tuple(entries))

@@ -17,7 +17,7 @@ from xspn.learning.parameters import EMOptions
 from xspn.learning.quality import EFFORTS, Effort, HeldOut, learn_well
 from xspn.learning.quality.copies import em_options, taken_apart
 from xspn.learning.quality.held_out import keep_apart
-from xspn.learning.quality.part import best_shares
+from xspn.learning.quality.mixing import best_shares
 from xspn.learning.trace import Trace
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.model import Circuit
@@ -136,6 +136,9 @@ def test_trees_may_hang_on_blocks_where_exchangeable_leaves_are_allowed(test: st
     found = learn_well(BinaryData.of(blocks(600, 5)), LearnConfig(exchangeability=test), effort, seed=1)
     tree = next(part for part in found.search.parts if part.kind == "trees")
     assert ("2 blocks" in tree.setting) == (test is not None)
+    told = [entry for entry in found.trace if entry.detail == "block of a hidden tree"]
+    assert sorted(entry.variables for entry in told) == ([(0, 1, 2, 3), (4, 5, 6, 7)] if test else [])
+    assert all(entry.test is not None and entry.rows == 600 for entry in told)
     assert sum(part.share for part in found.search.parts) == pytest.approx(1.0)
 
 

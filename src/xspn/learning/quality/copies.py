@@ -14,14 +14,16 @@ import numpy as np
 
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node, Sum
+from xspn.circuit.nodes import Sum
 from xspn.circuit.summary import summarize
+from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.parameters import EMOptions, Fit, fit_parameters, refitted
 from xspn.learning.quality.effort import Effort
 from xspn.learning.quality.held_out import HeldOut
 from xspn.learning.quality.part import Part, Partner
 from xspn.learning.source import TrainingData
+from xspn.learning.trace import Trace
 from xspn.leaves.smoothing import Smoothing
 
 SHAPE = 0.5  # of the gamma distribution that rows are weighted by: the smaller, the more the copies differ
@@ -77,12 +79,15 @@ def best_copies(
         if summarize(best.of).parameters * number <= most:
             best = max(best, refined(best.of, number, best.smoothing), key=lambda copies: copies.score)
 
-    def learned_again(rows: TrainingData) -> Node:
+    def learned(fit: Fit) -> Learned:
+        return Learned(Graph(fit.root, best.of.n_variables), Trace(()))
+
+    def learned_again(rows: TrainingData) -> Learned:
         options = em_options(best.smoothing, best.fit.best, tolerance=0.0)
-        return taken_apart(best.of, rows.rows(), rows.weights, best.number, options, seed).root
+        return learned(taken_apart(best.of, rows.rows(), rows.weights, best.number, options, seed))
 
     setting = f"{summarize(best.of).parameters:,} parameters each, α {best.smoothing:g}"
-    return Partner(Part("copies", best.number, setting), best.fit.root, learned_again)
+    return Partner(Part("copies", best.number, setting), learned(best.fit), learned_again)
 
 
 def _bases(circuits: Sequence[Graph], held_out: HeldOut, room: float, most: int) -> list[Graph]:

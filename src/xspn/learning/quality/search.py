@@ -11,7 +11,6 @@ import numpy as np
 
 from xspn._core.random import child_seed
 from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Sum
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
@@ -19,9 +18,9 @@ from xspn.learning.ensemble import learn_bag
 from xspn.learning.quality import copies, trees
 from xspn.learning.quality.effort import Effort
 from xspn.learning.quality.held_out import HeldOut, keep_apart
-from xspn.learning.quality.part import Part, Partner, best_shares
+from xspn.learning.quality.mixing import mixed
+from xspn.learning.quality.part import Part, Partner
 from xspn.learning.source import TrainingData
-from xspn.learning.trace import Trace
 
 Step = Callable[[int, int], None]  # (steps done, of how many)
 
@@ -98,8 +97,8 @@ class _Search:
         partners = copies.number_of_fits(effort)
         if self._bits() is not None:
             partners += trees.number_of_fits(effort, config)
-        rival = int(held_out is None and partners > 0)
-        self.n_steps = len(self.settings) + pilots + 1 + partners + rival
+        bags = 1 if held_out is not None else 2
+        self.n_steps = len(self.settings) + pilots + bags + partners
 
     def run(self) -> LearnedWell:
         """Search, then learn."""
@@ -113,8 +112,13 @@ class _Search:
         tried = [Tried(config, self.held_out.score(one)) for config, one in zip(self.settings, singles, strict=True)]
         tried = self._piloted(tried)
         best = max(tried, key=lambda one: one.bag if self.effort.pilots > 1 else one.single).config
-        bag = self._learned(self.data, best, self.effort.circuits)
-        learned, parts = self._mixed(bag, best, self._partners(singles))
+        bag = self._bag(best)
+        partners = self._partners(singles)
+        all_rows = None if self.train is self.data else self.data
+        if partners:
+            learned, parts = mixed([bag, *partners], self.held_out, all_rows)
+        else:
+            learned, parts = bag.learned if all_rows is None else bag.learned_again(all_rows), (bag.part,)
         return LearnedWell(learned.graph, learned.trace, Search(tuple(tried), best, parts))
 
     def _piloted(self, tried: list[Tried]) -> list[Tried]:
@@ -133,6 +137,16 @@ class _Search:
     def _pilot(self, config: LearnConfig) -> float:
         """Return how good a small bag is."""
         return self.held_out.score(self._learned(self.train, config, self.effort.pilots).graph)
+
+    def _bag(self, config: LearnConfig) -> Partner:
+        """Return the bag."""
+        setting = f"ρ {config.independence_threshold:g}, at least {config.min_instances} rows"
+        part = Part("bag", self.effort.circuits, setting)
+
+        def learned(data: TrainingData) -> Learned:
+            return self._learned(data, config, self.effort.circuits)
+
+        return Partner(part, learned(self.train), learned)
 
     def _learned(self, data: TrainingData, config: LearnConfig, n_circuits: int) -> Learned:
         conventional = replace(config, exchangeability=None)
@@ -155,26 +169,6 @@ class _Search:
     def _bits(self) -> BinaryData | None:
         """Return the rows if they are bits, which is what hidden trees are made for."""
         return self.train if isinstance(self.train, BinaryData) else None
-
-    def _mixed(self, bag: Learned, best: LearnConfig, partners: Sequence[Partner]) -> tuple[Learned, tuple[Part, ...]]:
-        """Return the mixture of all models that earn a share; the trace is the bag's."""
-        setting = f"ρ {best.independence_threshold:g}, at least {best.min_instances} rows"
-        part = Part("bag", self.effort.circuits, setting)
-        if not partners:
-            return bag, (part,)
-        rival = bag if self.train is self.data else self._learned(self.train, best, self.effort.circuits)
-        rivals = [Partner(part, rival.graph.root, lambda _: bag.graph.root), *partners]  # learned from all rows already
-        n_variables = self.data.shape[1]
-        scores = np.array([self.held_out.row_scores(Graph(one.root, n_variables)) for one in rivals])
-        shares = best_shares(scores, self.held_out.weights)
-        kept = np.flatnonzero(shares)
-        parts = tuple(replace(rivals[k].part, share=float(shares[k])) for k in kept)
-        nodes = [rivals[k].root if self.train is self.data else rivals[k].learned_again(self.data) for k in kept]
-        whole = Graph(nodes[0] if len(nodes) == 1 else Sum(shares[kept], nodes), n_variables)
-        if bag.graph.root not in nodes:
-            return Learned(whole, Trace(())), parts
-        moved = (replace(entry, node=whole.id_of(bag.graph.nodes[entry.node])) for entry in bag.trace)
-        return Learned(whole, Trace(tuple(moved))), parts
 
     def _tick(self) -> None:
         self.done += 1

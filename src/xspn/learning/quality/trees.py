@@ -8,9 +8,12 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from xspn._core.random import child_seed
-from xspn.circuit.nodes import Node, Sum
+from xspn.circuit.graph import Graph
+from xspn.circuit.nodes import Sum
+from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
+from xspn.learning.exchangeability.groups import Part as TestedBlock
 from xspn.learning.exchangeability.groups import binary_partition
 from xspn.learning.hidden_tree import (
     CountedRows,
@@ -23,11 +26,13 @@ from xspn.learning.hidden_tree import (
     fit_tree,
     tree_of,
 )
+from xspn.learning.policy import Operation
 from xspn.learning.quality.effort import Effort
 from xspn.learning.quality.held_out import HeldOut
 from xspn.learning.quality.part import Part, Partner
 from xspn.learning.source import TrainingData
 from xspn.learning.summary import Summary
+from xspn.learning.trace import Trace, TraceEntry
 
 LEAST_SMOOTHING = 1e-3  # every move must stay possible
 
@@ -36,14 +41,14 @@ LEAST_SMOOTHING = 1e-3  # every move must stay possible
 class _Ground:
     """What trees over the same blocks have in common."""
 
-    blocks: Partition
+    groups: tuple[TestedBlock, ...]
     rows: CountedRows
     tree: Tree
 
     @classmethod
-    def of(cls, data: BinaryData, blocks: Partition) -> "_Ground":
-        rows = CountedRows.of(data.rows(), data.weights, blocks)
-        return cls(blocks, rows, tree_of(rows))
+    def of(cls, data: BinaryData, groups: tuple[TestedBlock, ...]) -> "_Ground":
+        rows = CountedRows.of(data.rows(), data.weights, _blocks(groups))
+        return cls(groups, rows, tree_of(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +110,11 @@ def best_trees(
 
     alphas = list(dict.fromkeys(max(k * config.smoothing, LEAST_SMOOTHING) for k in effort.refined_smoothings))
     plans = []
-    for blocks in _partitions(data, config) if effort.tree_states else ():
-        states = [k for k in effort.tree_states if _is_small_enough(data, len(blocks), k, effort)]
+    for groups in _partitions(data, config) if effort.tree_states else ():
+        states = [k for k in effort.tree_states if _is_small_enough(data, len(groups), k, effort)]
         if states:
-            ground = _Ground.of(data, blocks)
-            apart = CountedRows.of(held_out.rows, held_out.weights, blocks)
+            ground = _Ground.of(data, groups)
+            apart = CountedRows.of(held_out.rows, held_out.weights, _blocks(groups))
             plans += [_Plan(ground, TreeOptions(k, alphas[0]), child_seed(seed, 0), apart) for k in states]
     if not plans:
         return None
@@ -118,25 +123,29 @@ def best_trees(
     best = best_of([best, *grown(plans)])
     plan = best.plan
     trees = [best, *grown(replace(plan, seed=child_seed(seed, index)) for index in range(1, effort.trees))]
-    setting = f"{plan.options.states} kinds, {len(plan.ground.blocks)} blocks, α {plan.options.smoothing:g}"
+    setting = f"{plan.options.states} kinds, {len(plan.ground.groups)} blocks, α {plan.options.smoothing:g}"
 
-    def learned_again(rows: TrainingData) -> Node:
+    def learned_again(rows: TrainingData) -> Learned:
         assert isinstance(rows, BinaryData)
-        ground = _Ground.of(rows, plan.ground.blocks)
+        ground = _Ground.of(rows, plan.ground.groups)
         again = [replace(one.plan, ground=ground, apart=None, last_pass=one.tree.best_pass) for one in trees]
         return _mixture(grown(again))
 
     return Partner(Part("trees", len(trees), setting), _mixture(trees), learned_again)
 
 
-def _partitions(data: BinaryData, config: LearnConfig) -> list[Partition]:
+def _partitions(data: BinaryData, config: LearnConfig) -> list[tuple[TestedBlock, ...]]:
     n = data.shape[1]
-    alone = every_variable_alone(n)
+    alone = tuple((block, None) for block in every_variable_alone(n))
     if config.exchangeability is None:
         return [alone]
     cells = data.slice(np.arange(len(data.bits)), np.arange(n))
-    groups = tuple(members for members, _ in binary_partition(Summary.of(cells, data.weights), config.significance))
-    return [alone] if len(groups) == n else [alone, groups]
+    found = tuple(binary_partition(Summary.of(cells, data.weights), config.significance))
+    return [alone] if len(found) == n else [alone, found]
+
+
+def _blocks(groups: tuple[TestedBlock, ...]) -> Partition:
+    return tuple(members for members, _ in groups)
 
 
 def _is_small_enough(data: BinaryData, n_blocks: int, states: int, effort: Effort) -> bool:
@@ -145,6 +154,16 @@ def _is_small_enough(data: BinaryData, n_blocks: int, states: int, effort: Effor
     return n_blocks > 1 and moves <= data.shape[0] and n_blocks * moves * data.shape[0] <= effort.tree_cells
 
 
-def _mixture(trees: list[_Grown]) -> Node:
-    roots = [circuit_of(grown.tree, grown.plan.ground.blocks) for grown in trees]
-    return roots[0] if len(roots) == 1 else Sum(np.full(len(roots), 1.0 / len(roots)), roots)
+def _mixture(trees: list[_Grown]) -> Learned:
+    """Return trees as one circuit, with the tests of the blocks that all of them stand on."""
+    ground = trees[0].plan.ground
+    roots = [circuit_of(grown.tree, _blocks(ground.groups)) for grown in trees]
+    root = roots[0] if len(roots) == 1 else Sum(np.full(len(roots), 1.0 / len(roots)), roots)
+    graph, rows = Graph(root), float(ground.rows.weights.sum())
+    node = graph.id_of(root)
+    tested = ((tuple(own.tolist()), test) for own, test in ground.groups if test is not None)
+    decisions = (
+        TraceEntry(node, Operation.EXCHANGEABLE, "block of a hidden tree", rows, own, 0, test, 0.0, None)
+        for own, test in tested
+    )
+    return Learned(graph, Trace(tuple(decisions)))
