@@ -1,6 +1,6 @@
 """Trees of hidden states, their blocks, kinds and smoothing chosen on rows kept apart."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -61,11 +61,11 @@ class _Plan:
     apart: CountedRows | None
     last_pass: int | None = None
 
-    def carried_out(self) -> "_Grown":
+    def carried_out(self) -> FittedTree:
         """Fit the tree."""
+        rows, tree = self.ground.rows, self.ground.tree
         with threadpool_limits(1, user_api="blas"):  # messages are small, and sums come out the same everywhere
-            own = self.ground
-            return _Grown(self, fit_tree(own.rows, own.tree, self.options, self.seed, self.apart, self.last_pass))
+            return fit_tree(rows, tree, self.options, self.seed, self.apart, self.last_pass)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +98,11 @@ def best_trees(
     Trees over blocks of variables that the global test finds exchangeable compete with trees over single variables.
     """
 
-    def grown(plans: Iterable[_Plan]) -> list[_Grown]:
+    def grown(plans: Sequence[_Plan]) -> list[_Grown]:
         found = []
-        for tree in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(plan.carried_out)() for plan in plans):
-            found.append(tree)
+        fitted = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(plan.carried_out)() for plan in plans)
+        for plan, tree in zip(plans, fitted, strict=True):
+            found.append(_Grown(plan, tree))
             tick()
         return found
 
@@ -122,7 +123,7 @@ def best_trees(
     plans = [replace(best.plan, options=replace(best.plan.options, smoothing=alpha)) for alpha in alphas[1:]]
     best = best_of([best, *grown(plans)])
     plan = best.plan
-    trees = [best, *grown(replace(plan, seed=child_seed(seed, index)) for index in range(1, effort.trees))]
+    trees = [best, *grown([replace(plan, seed=child_seed(seed, index)) for index in range(1, effort.trees)])]
     setting = f"{plan.options.states} kinds, {len(plan.ground.groups)} blocks, α {plan.options.smoothing:g}"
 
     def learned_again(rows: TrainingData) -> Learned:
