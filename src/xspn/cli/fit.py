@@ -107,6 +107,8 @@ def _split(
 
 def _print(report: dict[str, Any], path: str) -> None:
     """Print what was learned for people."""
+    from xspn.learning.quality.part import Part
+
     kinds = ", ".join(f"{count} {kind}" for kind, count in report["variables"].items())
     held_out = f" + {report['held_out_rows']:,} held out" if report["held_out_rows"] else ""
     facts = [
@@ -114,7 +116,7 @@ def _print(report: dict[str, Any], path: str) -> None:
         ("variables", f"{sum(report['variables'].values())} ({kinds})"),
         ("missing", f"{report['missing_cells']:,} cells"),
         ("circuit", f"{counted(report['nodes'], 'node')}, {counted(report['parameters'], 'parameter')}"),
-        *(("made of" if k == 0 else "", _part_in_words(part)) for k, part in enumerate(report["parts"])),
+        *(("made of" if k == 0 else "", str(Part(**part))) for k, part in enumerate(report["parts"])),
         ("model file", path),
     ]
     print_facts(facts)
@@ -139,7 +141,3 @@ def _print(report: dict[str, Any], path: str) -> None:
         sys.stdout.write(f"  node {group['node']}: {said}, in {group['rows']:,g} rows{where}\n")
     if len(groups) > MOST_GROUPS:
         sys.stdout.write(f"  … and {len(groups) - MOST_GROUPS} smaller ones: xspn show {path}\n")
-
-
-def _part_in_words(part: dict[str, Any]) -> str:
-    return f"{part['share']:.0%} {part['kind']}: {part['number']}, {part['setting']}"

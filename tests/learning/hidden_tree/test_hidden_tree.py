@@ -12,7 +12,6 @@ from xspn.learning.data import BinaryData
 from xspn.learning.hidden_tree import (
     CountedRows,
     FittedTree,
-    Partition,
     TreeOptions,
     circuit_of,
     every_variable_alone,
@@ -20,6 +19,7 @@ from xspn.learning.hidden_tree import (
 )
 from xspn.learning.hidden_tree.states import Tables, expected, log_likelihoods
 from xspn.learning.hidden_tree.tree import Tree, mutual_information, tree_of
+from xspn.learning.mevm.evidence import Partition
 
 
 def random_partition(rng: np.random.Generator, n: int) -> Partition:

@@ -12,6 +12,7 @@ from xspn.learning.fallback.base import Candidate, Fallback, LeafData, LeafOptio
 from xspn.learning.fallback.blocks import sparing_blocks_leaf
 from xspn.learning.fallback.chow_liu import chow_liu_leaf
 from xspn.learning.fallback.factorized import factorized_leaf
+from xspn.learning.shares import likeliest_shares
 
 SMALLEST_SHARE = 0.05
 PRIOR_ROWS = 3.0
@@ -55,7 +56,7 @@ def stack(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: floa
     mixture stays even, because the scores are noise then; with much data the better candidates take all.
     """
     logs = np.array([candidate.left_out for candidate in candidates])  # (candidates, rows)
-    shares = _shares(logs, weights, prior_rows)
+    shares = likeliest_shares(logs, weights, EM_STEPS, prior_rows, SHARE_TOLERANCE)
     kept = np.flatnonzero(shares >= SMALLEST_SHARE)
     chosen = [candidates[int(k)] for k in kept]
     if len(chosen) == 1:
@@ -63,22 +64,6 @@ def stack(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: floa
     shares = shares[kept] / shares[kept].sum()
     mixed = logsumexp_quiet(logs[kept] + np.log(shares)[:, None], axis=0)
     return Candidate(" + ".join(c.name for c in chosen), Sum(shares, [c.node for c in chosen]), mixed)
-
-
-def _shares(logs: FloatArray, weights: FloatArray, prior_rows: float) -> FloatArray:
-    """Return the candidates' shares by EM; rows that no candidate finds possible have no say."""
-    top = logs.max(axis=0)
-    possible = np.isfinite(top)
-    relative = np.exp(logs[:, possible] - top[possible])
-    own = weights[possible]
-    shares = np.full(len(logs), 1.0 / len(logs))
-    for _ in range(EM_STEPS):
-        previous = shares
-        shares = shares * (relative @ (own / (shares @ relative))) + prior_rows
-        shares /= shares.sum()
-        if abs(shares - previous).max() < SHARE_TOLERANCE:
-            break
-    return shares
 
 
 CONVENTIONAL = (factorized_leaf, chow_liu_leaf)

@@ -8,14 +8,13 @@ Broeck, 2021). It is a circuit: a sum over the kinds of a block for each kind of
 """
 
 from xspn.learning.hidden_tree.circuit import circuit_of
-from xspn.learning.hidden_tree.counts import CountedRows, Partition, every_variable_alone
+from xspn.learning.hidden_tree.counts import CountedRows, every_variable_alone
 from xspn.learning.hidden_tree.fit import FittedTree, TreeOptions, fit_tree
 from xspn.learning.hidden_tree.tree import Tree, tree_of
 
 __all__ = [
     "CountedRows",
     "FittedTree",
-    "Partition",
     "Tree",
     "TreeOptions",
     "circuit_of",

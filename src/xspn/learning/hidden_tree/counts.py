@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from xspn._core.arrays import AnyArray, FloatArray, IntArray
 from xspn._core.logspace import log_binomials
+from xspn.learning.mevm.evidence import Partition
 from xspn.learning.partial_counts import chances_given_total, seen_and_ones
-
-Partition = tuple[IntArray, ...]  # the columns of each block
 
 
 def every_variable_alone(n: int) -> Partition:

@@ -86,7 +86,8 @@ def best_copies(
         options = em_options(best.smoothing, best.fit.best, tolerance=0.0)
         return learned(taken_apart(best.of, rows.rows(), rows.weights, best.number, options, seed))
 
-    setting = f"{summarize(best.of).parameters:,} parameters each, α {best.smoothing:g}"
+    size = summarize(best.of).parameters
+    setting = f"{size:,} parameter{'s' if size != 1 else ''} each, α {best.smoothing:g}"
     return Partner(Part("copies", best.number, setting), learned(best.fit), learned_again)
 
 

@@ -12,6 +12,7 @@ from xspn.learning.assembly import Learned
 from xspn.learning.ensemble import joined_trace
 from xspn.learning.quality.held_out import HeldOut
 from xspn.learning.quality.part import Part, Partner
+from xspn.learning.shares import likeliest_shares
 from xspn.learning.source import TrainingData
 
 SMALLEST_SHARE = 0.02
@@ -57,21 +58,12 @@ def best_shares(row_scores: FloatArray, weights: FloatArray) -> FloatArray:
     possible = np.isfinite(row_scores).any(axis=0)
     scores, own = row_scores[:, possible], weights[possible]
     kept = np.arange(len(scores))
-    shares = _by_em(scores, own)
+    shares = likeliest_shares(scores, own, PASSES)
     while len(kept) > 1 and shares.min() < SMALLEST_SHARE:
         others = np.delete(kept, shares.argmin())
         if not np.isfinite(scores[others]).any(axis=0).all():
             break
-        kept, shares = others, _by_em(scores[others], own)
+        kept, shares = others, likeliest_shares(scores[others], own, PASSES)
     found = np.zeros(len(scores))
     found[kept] = shares
     return found
-
-
-def _by_em(row_scores: FloatArray, weights: FloatArray) -> FloatArray:
-    likelihoods = np.exp(row_scores - row_scores.max(axis=0))
-    shares = np.full(len(row_scores), 1.0 / len(row_scores))
-    for _ in range(PASSES if len(weights) else 0):
-        shares = shares * (likelihoods @ (weights / (shares @ likelihoods)))
-        shares /= shares.sum()
-    return shares

@@ -112,13 +112,14 @@ class _Search:
         tried = [Tried(config, self.held_out.score(one)) for config, one in zip(self.settings, singles, strict=True)]
         tried = self._piloted(tried)
         best = max(tried, key=lambda one: one.bag if self.effort.pilots > 1 else one.single).config
-        bag = self._bag(best)
+        setting = f"ρ {best.independence_threshold:g}, at least {best.min_instances} rows"
+        parts: tuple[Part, ...] = (Part("bag", self.effort.circuits, setting),)
         partners = self._partners(singles)
-        all_rows = None if self.train is self.data else self.data
         if partners:
-            learned, parts = mixed([bag, *partners], self.held_out, all_rows)
+            bag = Partner(parts[0], self._bag(self.train, best), lambda rows: self._bag(rows, best))
+            learned, parts = mixed([bag, *partners], self.held_out, None if self.train is self.data else self.data)
         else:
-            learned, parts = bag.learned if all_rows is None else bag.learned_again(all_rows), (bag.part,)
+            learned = self._bag(self.data, best)
         return LearnedWell(learned.graph, learned.trace, Search(tuple(tried), best, parts))
 
     def _piloted(self, tried: list[Tried]) -> list[Tried]:
@@ -138,15 +139,8 @@ class _Search:
         """Return how good a small bag is."""
         return self.held_out.score(self._learned(self.train, config, self.effort.pilots).graph)
 
-    def _bag(self, config: LearnConfig) -> Partner:
-        """Return the bag."""
-        setting = f"ρ {config.independence_threshold:g}, at least {config.min_instances} rows"
-        part = Part("bag", self.effort.circuits, setting)
-
-        def learned(data: TrainingData) -> Learned:
-            return self._learned(data, config, self.effort.circuits)
-
-        return Partner(part, learned(self.train), learned)
+    def _bag(self, data: TrainingData, config: LearnConfig) -> Learned:
+        return self._learned(data, config, self.effort.circuits)
 
     def _learned(self, data: TrainingData, config: LearnConfig, n_circuits: int) -> Learned:
         conventional = replace(config, exchangeability=None)

@@ -18,7 +18,6 @@ from xspn.learning.exchangeability.groups import binary_partition
 from xspn.learning.hidden_tree import (
     CountedRows,
     FittedTree,
-    Partition,
     Tree,
     TreeOptions,
     circuit_of,
@@ -26,6 +25,7 @@ from xspn.learning.hidden_tree import (
     fit_tree,
     tree_of,
 )
+from xspn.learning.mevm.evidence import Partition
 from xspn.learning.policy import Operation
 from xspn.learning.quality.effort import Effort
 from xspn.learning.quality.held_out import HeldOut
