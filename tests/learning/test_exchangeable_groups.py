@@ -61,8 +61,9 @@ def test_a_single_column_is_a_group_without_a_test():
 
 
 def test_all_exchangeable_is_one_group(rng):
-    table = rng.random((500, 8)) < rng.random((500, 1))
-    assert [group.variables for group in exchangeable_groups(table)] == [tuple(range(8))]
+    tables = (rng.random((500, 8)) < rng.random((500, 1)) for _ in range(60))
+    whole = [[group.variables for group in exchangeable_groups(table)] == [tuple(range(8))] for table in tables]
+    assert np.mean(whole) >= 0.95  # at a level of 0.01
 
 
 def test_constant_columns_are_interchangeable_with_their_like():

@@ -1,6 +1,6 @@
-"""The global test: both statistics by the textbook, their invariance, their level and their power."""
+"""The global test: its statistics by the textbook, their invariance, their level and their power."""
 
-from itertools import combinations
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -19,6 +19,21 @@ def cochrans_q(table, weights):
     total = columns.sum()
     below = n * total - weights @ rows**2
     return (n - 1) * (n * (columns**2).sum() - total**2) / below if below > 1e-9 else 0.0
+
+
+def bonds(table, weights):
+    """B by the definition: regress the ones of a variable, weighted by the ones of their rows, on the ones as such."""
+    n = table.shape[1]
+    rows = table.sum(axis=1)
+    spread = weights * rows * (n - rows) / (n * (n - 1))
+    features = np.array([np.ones(len(rows)), rows])
+    covariance = (features * spread) @ features.T
+    sums = (features * weights) @ table
+    sums = sums - sums.mean(axis=1, keepdims=True)
+    if covariance[0, 0] * covariance[1, 1] - covariance[0, 1] ** 2 < 1e-9:
+        return 0.0
+    both = np.einsum("ai,ab,bi", sums, np.linalg.inv(covariance), sums)
+    return both - (sums[0] ** 2).sum() / covariance[0, 0]
 
 
 def second_order(table, weights):
@@ -45,22 +60,25 @@ def two_blocks(rng, rows, size):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [4, 5, 9])
-def test_both_statistics_are_those_of_the_definitions(rng, n, weighted):
+def test_the_statistics_are_those_of_the_definitions(rng, n, weighted):
     for _ in range(8):
         table = random_table(rng, 40, n).astype(int)
         weights = rng.random(40) * 3 if weighted else np.ones(40)
         found = global_test(summary(table, weights))
         assert found.parts["Q"] == pytest.approx(cochrans_q(table, weights), rel=1e-6, abs=1e-7)
         assert found.parts["S"] == pytest.approx(second_order(table, weights), rel=1e-6, abs=1e-7)
-        assert found.statistic == pytest.approx(found.parts["Q"] + found.parts["S"])
+        assert found.parts["B"] == pytest.approx(bonds(table, weights), rel=1e-6, abs=1e-7)
+        assert found.statistic == pytest.approx(sum(found.parts[name] for name in "QBS"))
 
 
 def test_degrees_of_freedom_and_p_values_are_those_of_chi_square(rng):
     found = global_test(summary(exchangeable_table(rng, 300, 7)))
-    assert (found.parts["dof_Q"], found.parts["dof_S"], found.dof) == (6, 14, 20)
+    assert [found.parts[f"dof_{name}"] for name in "QBS"] == [6, 6, 14]
+    assert found.dof == 26
     assert found.parts["p_Q"] == pytest.approx(chi2.sf(found.parts["Q"], 6))
+    assert found.parts["p_B"] == pytest.approx(chi2.sf(found.parts["B"], 6))
     assert found.parts["p_S"] == pytest.approx(chi2.sf(found.parts["S"], 14))
-    assert found.p_value == pytest.approx(chi2.sf(found.statistic, 20))
+    assert found.p_value == pytest.approx(chi2.sf(found.statistic, 26))
     assert found.parts["calibration"] == "chi2"
 
 
@@ -69,24 +87,46 @@ def test_the_order_of_rows_and_columns_does_not_matter(rng):
     first = global_test(summary(table))
     for _ in range(5):
         other = global_test(summary(table[rng.permutation(60)][:, rng.permutation(6)]))
-        assert other.parts["Q"] == pytest.approx(first.parts["Q"])
-        assert other.parts["S"] == pytest.approx(first.parts["S"])
+        assert [other.parts[name] for name in "QBS"] == pytest.approx([first.parts[name] for name in "QBS"])
         assert other.p_value == pytest.approx(first.p_value)
 
 
 def test_zeros_and_ones_can_change_places(rng):
     table = random_table(rng, 60, 6)
     first, other = global_test(summary(table)), global_test(summary(1 - table))
-    assert other.parts["Q"] == pytest.approx(first.parts["Q"])
-    assert other.parts["S"] == pytest.approx(first.parts["S"])
+    assert [other.parts[name] for name in "QBS"] == pytest.approx([first.parts[name] for name in "QBS"])
 
 
 def test_rows_of_one_value_only_say_nothing(rng):
     table = random_table(rng, 60, 6)
     more = np.vstack([table, np.zeros((30, 6)), np.ones((20, 6))])
     first, other = global_test(summary(table)), global_test(summary(more))
-    assert other.parts["Q"] == pytest.approx(first.parts["Q"])
-    assert other.parts["S"] == pytest.approx(first.parts["S"])
+    assert [other.parts[name] for name in "QBS"] == pytest.approx([first.parts[name] for name in "QBS"])
+
+
+def test_the_mean_over_all_arrangements_is_the_number_of_degrees_of_freedom():
+    """If the covariance of a vector v is C, the mean of vᵀC⁺v is the rank of C: so every moment is checked at once."""
+    rows = ([1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0])
+    tables = product(*(sorted(set(permutations(row))) for row in rows))
+    found = [global_test(summary(np.array(table))).parts for table in tables]
+    for name in "QBS":
+        assert np.mean([parts[name] for parts in found]) == pytest.approx(found[0][f"dof_{name}"])
+
+
+def test_rows_of_one_count_have_no_bonds(rng):
+    table = np.array([rng.permutation([1, 1, 0, 0, 0]) for _ in range(50)])
+    found = global_test(summary(table))
+    assert (found.parts["B"], found.parts["dof_B"]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("n", [3, 4, 6, 10])
+def test_an_item_that_asks_the_reverse_is_seen(rng, n):
+    table = rng.random((1000, n)) < rng.choice([0.1, 0.9], size=(1000, 1))
+    assert not global_test(summary(table)).rejects(0.001)
+    table[:, 0] = ~table[:, 0]
+    found = global_test(summary(table))
+    assert found.parts["p_B"] < 1e-20
+    assert found.rejects(1e-20)
 
 
 @pytest.mark.parametrize("table", [np.zeros((9, 5)), np.ones((9, 5)), np.vstack([np.zeros((4, 5)), np.ones((4, 5))])])
@@ -96,11 +136,11 @@ def test_without_variation_within_rows_nothing_is_rejected(table):
         assert (found.statistic, found.p_value) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize(("n", "dof_q", "dof_s"), [(1, 0, 0), (2, 1, 0), (3, 2, 0), (4, 3, 2)])
-def test_few_variables(rng, n, dof_q, dof_s):
+@pytest.mark.parametrize(("n", "degrees"), [(1, (0, 0, 0)), (2, (1, 0, 0)), (3, (2, 2, 0)), (4, (3, 3, 2))])
+def test_few_variables(rng, n, degrees):
     table = (rng.random((80, n)) < np.linspace(0.3, 0.5, n)).astype(int)
     found = global_test(summary(table))
-    assert (found.parts["dof_Q"], found.parts["dof_S"], found.dof) == (dof_q, dof_s, dof_q + dof_s)
+    assert (*(found.parts[f"dof_{name}"] for name in "QBS"), found.dof) == (*degrees, sum(degrees))
     assert found.p_value == pytest.approx(chi2.sf(found.statistic, found.dof) if found.dof else 1.0)
     if n == 2:
         assert found.parts["Q"] == pytest.approx(pairwise_test(summary(table)).statistic)
@@ -120,6 +160,7 @@ def test_p_values_by_shuffling_agree_with_chi_square_where_that_is_easy(seed):
     for found, expected in (
         (exact.p_value, asymptotic.p_value),
         (exact.parts["p_Q"], asymptotic.parts["p_Q"]),
+        (exact.parts["p_B"], asymptotic.parts["p_B"]),
         (exact.parts["p_S"], asymptotic.parts["p_S"]),
     ):
         assert found == pytest.approx(expected, abs=0.08)

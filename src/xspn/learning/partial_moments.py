@@ -4,7 +4,7 @@ Given which cells of a row are seen, and how many of them are one, exchangeabili
 among the seen cells equally likely. So the moments are known row by row, as for whole rows, and add up.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ class PartialMoments:
         difference: How many more ones each variable has than expected: (n,).
         spread: The variance of each variable's ones: (n,).
         shared_spread: What two variables' ones have in common of it: (n, n).
+        bond: The difference where each row counts as much as its share of ones exceeds a half: (n,).
+        bond_with_difference: The covariance of the two: (n,).
+        bond_variance: The variance of the bond: (n,).
         residual: How much more often two variables are one together than both of their effects explain: (n, n).
         variance: The variance of that: (n, n).
     """
@@ -27,6 +30,9 @@ class PartialMoments:
     difference: FloatArray
     spread: FloatArray
     shared_spread: FloatArray
+    bond: FloatArray
+    bond_with_difference: FloatArray
+    bond_variance: FloatArray
     residual: FloatArray
     variance: FloatArray
 
@@ -37,53 +43,59 @@ class PartialMoments:
         seen = (~missing).astype(np.float64)
         ones = np.where(missing, 0.0, cells.astype(np.float64))
         m, k = seen.sum(axis=1), ones.sum(axis=1)
-        return cls(*_of_means(seen, ones, m, k, weights), *_of_pairs(seen, ones, m, k, weights))
+        sums = (*_of_means(seen, ones, m, k, weights), *_of_pairs(seen, ones, m, k, weights))
+        return cls(*sums)
 
     def __add__(self, other: "PartialMoments") -> "PartialMoments":
-        return PartialMoments(
-            self.difference + other.difference,
-            self.spread + other.spread,
-            self.shared_spread + other.shared_spread,
-            self.residual + other.residual,
-            self.variance + other.variance,
-        )
+        return PartialMoments(*(getattr(self, own.name) + getattr(other, own.name) for own in fields(self)))
 
     def without_unseen(self, seen: IntArray) -> "PartialMoments":
         """Return the moments of the variables of which something was seen: the others have no part in any row."""
-        both = np.ix_(seen, seen)
-        return PartialMoments(
-            self.difference[seen],
-            self.spread[seen],
-            self.shared_spread[both],
-            self.residual[both],
-            self.variance[both],
-        )
+        own = (getattr(self, field.name) for field in fields(self))
+        return PartialMoments(*(values[seen] if values.ndim == 1 else values[np.ix_(seen, seen)] for values in own))
 
-    def statistics(self) -> tuple[float, float]:
-        """Return Q (the means) and S (the pairs); with n − 1 and n(n − 3)/2 degrees of freedom.
+    def statistics(self) -> dict[str, tuple[float, float]]:
+        """Return Q (the means), B (the bonds) and S (the pairs), each with its degrees of freedom.
 
-        Q is the general quadratic form of the differences between seen and expected ones. S takes each pair's residual
-        by its own variance: rows that lack one of the two say nothing of it.
+        Q is the general quadratic form of the differences between seen and expected ones. B takes what each variable's
+        bond has beyond its difference by its own variance, and S each pair's residual: rows that lack one of the two
+        say nothing of it.
         """
         n = len(self.difference)
         covariance = np.diag(self.spread) - self.shared_spread
         q = float(self.difference @ np.linalg.pinv(covariance, rcond=1e-9, hermitian=True) @ self.difference)
+        slope = _ratio(self.bond_with_difference, np.diag(covariance))
+        beyond = self.bond_variance - slope * self.bond_with_difference
+        varies = beyond > 1e-9 * self.bond_variance
+        squares = (self.bond - slope * self.difference)[varies] ** 2 / beyond[varies]
+        # One variable's bond is determined by the others' (as for whole rows).
+        b = float(squares.sum() * (n - 1) / n)
+        found = {"Q": (q, float(n - 1)), "B": (b, float(n - 1) if varies.any() else 0.0), "S": (0.0, 0.0)}
         if n < 4:
-            return q, 0.0
+            return found
         upper = np.triu_indices(n, 1)
         possible = self.variance[upper] > 1e-12
         squares = self.residual[upper][possible] ** 2 / self.variance[upper][possible]
         # Residuals of n(n − 1)/2 pairs, of which n are determined by the others (as for whole rows).
-        return q, float(squares.sum() * (n - 3) / (n - 1))
+        return {**found, "S": (float(squares.sum() * (n - 3) / (n - 1)), n * (n - 3) / 2)}
 
 
 def _of_means(
     seen: FloatArray, ones: FloatArray, m: FloatArray, k: FloatArray, weights: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    expected = weights * _ratio(k, m)
-    difference = weights @ ones - expected @ seen
+) -> tuple[FloatArray, ...]:
+    """Return the difference of each variable and the bond, with their variances."""
+    effects = ones - seen * _ratio(k, m)[:, None]
     spread = weights * _ratio(k * (m - k), m * (m - 1))
-    return difference, spread @ seen, (seen * _ratio(spread, m)[:, None]).T @ seen
+    excess = _ratio(k, m) - 0.5
+    alone = spread * _ratio(m - 1, m)  # the variance of one variable's ones
+    return (
+        weights @ effects,
+        spread @ seen,
+        (seen * _ratio(spread, m)[:, None]).T @ seen,
+        (weights * excess) @ effects,
+        (alone * excess) @ seen,
+        (alone * excess**2) @ seen,
+    )
 
 
 def _of_pairs(

@@ -53,7 +53,7 @@ def test_the_mean_over_all_arrangements_is_the_number_of_degrees_of_freedom(rows
         for first in itertools.permutations(rows[0])
         for second in itertools.permutations(rows[1])
     ]
-    for part in ("Q", "S", "A"):
+    for part in ("Q", "B", "S", "A"):
         assert np.mean([parts[part] for parts in found]) == pytest.approx(found[0][f"dof_{part}"])
 
 
@@ -93,6 +93,18 @@ def test_differences_of_each_kind_are_seen(rng):
         test = global_test(table_summary(other, REAL))
         assert test.p_value < 1e-4
         assert test.parts[part] < 1e-4
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("kind", ["names", "steps", "numbers"])
+def test_a_column_that_goes_against_the_others_is_seen(kind, holes, rng):
+    X, domain = null_table(kind, rng, 2000, 4)
+    turned = X.copy()
+    turned[:, 1] = -X[:, 1] if domain.cardinality is None else domain.cardinality - 1 - X[:, 1]
+    turned[:, 1] = np.sort(X[:, 1])[np.argsort(np.argsort(turned[:, 1], kind="stable"), kind="stable")]  # equal means
+    for table, seen in ((X, False), (turned, True)):
+        test = global_test(table_summary(with_holes(rng, table, holes), domain))
+        assert (test.parts["p_B"] < 0.001) == seen
 
 
 def test_a_cycle_of_preferences_is_seen_in_the_antisymmetric_part(rng):

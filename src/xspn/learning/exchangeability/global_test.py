@@ -3,28 +3,33 @@
 Condition on the number of ones in each row. If the variables are exchangeable, each row is a uniformly random
 arrangement of its ones, independently of the others, so the moments of the pair counts G = XᵀX are known exactly.
 
-- First order, the means: Cochran's Q, χ² with n − 1 degrees of freedom.
-- Second order, the pairs: what is left of the pair counts once the common mean and each variable's own effect are taken
-  out, χ² with n(n − 3)/2 degrees of freedom (n ≥ 4).
+- Q, the means: Cochran's Q, χ² with n − 1 degrees of freedom.
+- B, the bonds: whether a variable is one rather in rows of many ones or of few, which tells how it goes with all the
+  others taken together (an item that asks the reverse is one where they are zero); χ² with n − 1 degrees of freedom.
+- S, the pairs: what is left of the pair counts once the common mean and each variable's own effect are taken out, χ²
+  with n(n − 3)/2 degrees of freedom (n ≥ 4).
 
-The two live in different irreducible parts of the permutation group's action, hence are uncorrelated, and their sum is
-χ² with the degrees added. Where χ² is doubtful (few ones, or few zeros) the null distribution is simulated by drawing
-the rows' arrangements anew, which gives an exact p-value.
+Q and B are made uncorrelated, and S lives in another irreducible part of the permutation group's action; so the sum is
+χ² with the degrees added, and nothing is left of means and pair counts that it does not see. Where χ² is doubtful (few
+ones, or few zeros) the null distribution is simulated by drawing the rows' arrangements anew, which gives an exact
+p-value.
 """
 
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.special import chdtrc
 
 from xspn._core.arrays import FloatArray
 from xspn._core.errors import QueryError
 from xspn._core.options import one_of, whole_number
 from xspn._core.random import RandomState, generator
-from xspn.learning.exchangeability.base import TestResult, tests
+from xspn.learning.exchangeability.base import Statistics, TestResult, in_parts, tests
 from xspn.learning.summary import Summary
 
 FEWEST_EXPECTED = 5.0
+SMALLEST_PART = 1e-12  # of a variance: less is rounding
+PARTS = ("Q", "B", "S")
 Calibration = Literal["auto", "chi2", "shuffle"]
 
 
@@ -48,23 +53,13 @@ def global_test(
     whole_number("global test: n_shuffles", n_shuffles, 1)
     if not summary.complete:
         summary = _seen_columns(summary, p_value)
-        q, s = summary.partial_moments.statistics()
+        found = summary.partial_moments.statistics()
     else:
-        q, s = _statistics(summary.pairs, _Null.of(summary.totals))
-    n = summary.n
-    dof_q, dof_s = float(n - 1), max(n * (n - 3) / 2, 0.0)
-    parts = {
-        "Q": q,
-        "dof_Q": dof_q,
-        "p_Q": _tail(dof_q, q),
-        "S": s,
-        "dof_S": dof_s,
-        "p_S": _tail(dof_s, s),
-        "calibration": "chi2",
-    }
+        found = _statistics(summary.pairs, _Null.of(summary.totals))
+    result = in_parts(found, calibration="chi2")
     if summary.complete and (p_value == "shuffle" or (p_value == "auto" and doubtful(summary))):
-        return _shuffled(summary, q, s, parts, n_shuffles, generator(random_state))
-    return TestResult("global", q + s, dof_q + dof_s, _tail(dof_q + dof_s, q + s), parts)
+        return _shuffled(summary, result, n_shuffles, generator(random_state))
+    return result
 
 
 def _seen_columns(summary: Summary, p_value: Calibration) -> Summary:
@@ -81,59 +76,81 @@ def doubtful(summary: Summary) -> bool:
     return min(mean, summary.total - mean) < FEWEST_EXPECTED
 
 
+@dataclass(frozen=True, eq=False)
 class _Null:
-    """The moments of the pair counts under exchangeability, given the rows' numbers of ones."""
+    """The moments of the pair counts under exchangeability, given the rows' numbers of ones.
 
-    def __init__(self, n: int, mean_pair: float, variance_first: float, variance_second: float) -> None:
-        self.n = n
-        self.mean_pair = mean_pair
-        self.variance_first = variance_first
-        self.variance_second = variance_second
+    Attributes:
+        n: The number of variables.
+        usual: The usual number of ones in a row, rows counting as much as they vary.
+        mean_pair: How often two variables are expected to be one together.
+        variance_first: The variance of a variable's number of ones.
+        variance_bond: The variance of that number where each row counts as much as its ones exceed the usual number.
+        variance_second: The variance of a pair's residual.
+    """
+
+    n: int
+    usual: float
+    mean_pair: float
+    variance_first: float
+    variance_bond: float
+    variance_second: float
 
     @classmethod
     def of(cls, totals: FloatArray) -> "_Null":
         n = len(totals) - 1
         k = np.arange(n + 1, dtype=np.float64)
-        first = float(totals @ (k * (n - k))) / (n * (n - 1)) if n > 1 else 0.0
+        spread = totals * (k * (n - k)) / (n * (n - 1)) if n > 1 else np.zeros(n + 1)
+        first = float(spread.sum())
+        usual = float(spread @ k) / first if first > 0 else 0.0
+        bond = float(spread @ (k - usual) ** 2)
         p2 = k * (k - 1) / (n * (n - 1)) if n > 1 else np.zeros(n + 1)
         p3 = p2 * (k - 2) / (n - 2) if n > 2 else np.zeros(n + 1)
         p4 = p3 * (k - 3) / (n - 3) if n > 3 else np.zeros(n + 1)
-        return cls(n, float(totals @ p2), first, float(totals @ (p2 - 2 * p3 + p4)))
+        # If all rows that vary have the same number of ones, only rounding makes them differ from the usual one.
+        bond = bond if bond > SMALLEST_PART * n**2 * first else 0.0
+        return cls(n, usual, float(totals @ p2), first, bond, float(totals @ (p2 - 2 * p3 + p4)))
 
 
-def _statistics(pairs: FloatArray, null: _Null) -> tuple[float, float]:
-    """Return Q and S. Without variation there is nothing to test, and both are 0."""
+def _statistics(pairs: FloatArray, null: _Null) -> Statistics:
+    """Return Q, B and S with their degrees of freedom. Without variation there is nothing to test, and all are 0."""
     n = null.n
     ones = np.diag(pairs)
-    q = float(((ones - ones.mean()) ** 2).sum() / null.variance_first) if null.variance_first > 0 else 0.0
-    if n < 4 or null.variance_second <= 0:
-        return q, 0.0
-    off = pairs - np.diag(ones)
-    own = (off.sum(axis=1) - (n - 1) * null.mean_pair) / (n - 2)
-    residual = off - null.mean_pair - own[:, None] - own[None, :]
+    together = pairs.sum(axis=1)  # the ones of the rows in which a variable is one
+    q = squares_about_mean(ones) / null.variance_first if null.variance_first > 0 else 0.0
+    b = squares_about_mean(together - null.usual * ones) / null.variance_bond if null.variance_bond > 0 else 0.0
+    found = {"Q": (q, float(n - 1)), "B": (b, float(n - 1) if null.variance_bond > 0 else 0.0), "S": (0.0, 0.0)}
+    if n < 4:
+        return found
+    dof = n * (n - 3) / 2
+    if null.variance_second <= 0:
+        return {**found, "S": (0.0, dof)}
+    own = (together - ones - (n - 1) * null.mean_pair) / (n - 2)
+    residual = pairs - null.mean_pair - own[:, None] - own[None, :]
     np.fill_diagonal(residual, 0.0)
-    return q, float((residual**2).sum() / 2 / null.variance_second)
+    return {**found, "S": (float((residual**2).sum() / 2 / null.variance_second), dof)}
 
 
-def _tail(dof: float, statistic: float) -> float:
-    return float(chdtrc(dof, statistic)) if dof > 0 else 1.0
+def squares_about_mean(values: FloatArray) -> float:
+    """Return the sum of squared differences from the mean."""
+    return float(((values - values.mean()) ** 2).sum())
 
 
-def _shuffled(
-    summary: Summary, q: float, s: float, parts: dict[str, object], n_shuffles: int, rng: np.random.Generator
-) -> TestResult:
+def _shuffled(summary: Summary, asymptotic: TestResult, n_shuffles: int, rng: np.random.Generator) -> TestResult:
     """Return p-values by drawing every row's arrangement anew: (1 + as extreme) / (1 + shuffles)."""
     totals = np.repeat(np.arange(summary.n + 1), np.round(summary.totals).astype(np.int64))
     null = _Null.of(summary.totals)
-    at_least = np.zeros(3)
+    observed = np.array([asymptotic.statistic, *(asymptotic.parts[name] for name in PARTS)])
+    at_least = np.zeros(len(observed))
     for _ in range(n_shuffles):
         order = rng.random((len(totals), summary.n)).argsort(axis=1).argsort(axis=1)
         rows = (order < totals[:, None]).astype(np.float32)
-        q_new, s_new = _statistics((rows.T @ rows).astype(np.float64), null)
-        at_least += [q_new + s_new >= q + s - 1e-9, q_new >= q - 1e-9, s_new >= s - 1e-9]
-    p_both, p_q, p_s = ((1 + at_least) / (1 + n_shuffles)).tolist()
-    own = {**parts, "p_Q": p_q, "p_S": p_s, "calibration": "shuffle"}
-    return TestResult("global", q + s, float(summary.n - 1 + max(summary.n * (summary.n - 3) / 2, 0)), p_both, own)
+        drawn = _statistics((rows.T @ rows).astype(np.float64), null)
+        values = [drawn[name][0] for name in PARTS]
+        at_least += np.array([sum(values), *values]) >= observed - 1e-9
+    together, *each = ((1 + at_least) / (1 + n_shuffles)).tolist()
+    exact = {f"p_{name}": p for name, p in zip(PARTS, each, strict=True)}
+    return replace(asymptotic, p_value=together, parts={**asymptotic.parts, **exact, "calibration": "shuffle"})
 
 
 tests.add("global", global_test)

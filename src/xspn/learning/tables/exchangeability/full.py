@@ -3,9 +3,8 @@
 import numpy as np
 
 from xspn._core.errors import QueryError
-from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.exchangeability.base import TestResult, tail
 from xspn.learning.tables.exchangeability.base import table_tests
-from xspn.learning.tables.exchangeability.global_test import tail
 from xspn.learning.tables.summary import TableSummary
 from xspn.statistics import ValueCounts
 

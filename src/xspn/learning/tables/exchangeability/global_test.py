@@ -6,6 +6,8 @@ rows are known exactly, and no distribution is assumed. With features φ(x) ∈ 
 
 - First order: T_i = Σ_r φ(x_ri). Its covariance is S ⊗ (I − J/n) n/(n − 1), with S the rows' own covariances summed up;
   χ² with (n − 1) · rank S degrees of freedom. For bits this is Cochran's Q.
+- Bonds: Σ_r φ_a(x_ri) φ_b(x_ri), which is what a column has in common with all the others of its row taken together,
+  since the features of a row sum to nothing; less what the first order explains. For bits this is B.
 - Second order, symmetric: φ_a(x_i) φ_b(x_j) + φ_b(x_i) φ_a(x_j), less what the two columns contribute on their own;
   n(n − 3)/2 degrees of freedom for each independent pair (a, b). For bits this is the S of the binary test.
 - Second order, antisymmetric: φ_a(x_i) φ_b(x_j) − φ_b(x_i) φ_a(x_j); (n − 1)(n − 2)/2 degrees for each pair a < b. Bits
@@ -17,16 +19,14 @@ norms as they are, this matrix is the mean product of the rows' own projections.
 """
 
 import numpy as np
-from scipy.special import chdtrc
 
 from xspn._core.arrays import FloatArray
-from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.exchangeability.base import Statistics, TestResult, in_parts
 from xspn.learning.tables.exchangeability.base import table_tests
 from xspn.learning.tables.exchangeability.features import features
 from xspn.learning.tables.exchangeability.partial_rows import partial_statistics
+from xspn.learning.tables.exchangeability.quadratic import beyond, quadratic
 from xspn.learning.tables.summary import TableSummary
-
-SMALLEST_EIGENVALUE = 1e-9  # relative to the largest: directions in which nothing varies are left out
 
 
 def global_test(summary: TableSummary) -> TestResult:
@@ -34,46 +34,36 @@ def global_test(summary: TableSummary) -> TestResult:
     seen = np.flatnonzero(summary.seen > 0)
     own = summary if len(seen) == summary.n else summary.part(seen)
     phi = features(own)
-    parts = partial_statistics(phi, own.weights) if not own.complete else _statistics(phi, own.weights)
-    statistic = sum(value for value, _ in parts.values())
-    dof = sum(degrees for _, degrees in parts.values())
-    told: dict[str, float] = {}
-    for name, (value, degrees) in parts.items():
-        told |= {name: value, f"dof_{name}": degrees, f"p_{name}": tail(degrees, value)}
-    return TestResult("global", statistic, dof, tail(dof, statistic), told)
+    return in_parts(partial_statistics(phi, own.weights) if not own.complete else _statistics(phi, own.weights))
 
 
-def tail(dof: float, statistic: float) -> float:
-    """Return the chance of a χ² beyond the statistic; 1 where there is nothing to test."""
-    return float(chdtrc(dof, statistic)) if dof > 0 else 1.0
-
-
-def quadratic(vectors: FloatArray, covariance: FloatArray) -> tuple[float, int]:
-    """Return Σ vᵀ C⁺ v over rows v, and the rank of C."""
-    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    scale = np.where(scale > 0, scale, 1.0)  # so that features of different size have the same chance to matter
-    values, directions = np.linalg.eigh(covariance / np.outer(scale, scale))
-    kept = values > SMALLEST_EIGENVALUE * values.max(initial=0.0)
-    along = (vectors / scale) @ directions[:, kept]
-    return float((along**2 / values[kept]).sum()), int(kept.sum())
-
-
-def _statistics(phi: FloatArray, weights: FloatArray) -> dict[str, tuple[float, float]]:
+def _statistics(phi: FloatArray, weights: FloatArray) -> Statistics:
     """Return each part's statistic and degrees of freedom, for whole rows."""
     d, _, n = phi.shape
     psi = phi - phi.mean(axis=2, keepdims=True)
     moments = np.einsum("ari,bri->abr", psi, psi)  # Σ_i ψ_a ψ_b within each row
-    first = np.einsum("r,ari->ia", weights, psi)
-    q, rank = quadratic(first, np.einsum("r,abr->ab", weights, moments) / (n - 1))
-    parts = {"Q": (q, float(rank * (n - 1)))}
+    a, b = np.triu_indices(d)
+    products = psi[a] * psi[b]
+    parts = _first(np.concatenate([psi, products - products.mean(axis=2, keepdims=True)]), weights, d)
     if n >= 4:
-        parts["S"] = _symmetric(psi, moments, weights)
+        parts["S"] = _symmetric(psi, products, moments, weights)
     if d >= 2 and n >= 3:
         parts["A"] = _antisymmetric(psi, moments, weights)
     return parts
 
 
-def _symmetric(psi: FloatArray, moments: FloatArray, weights: FloatArray) -> tuple[float, float]:
+def _first(effects: FloatArray, weights: FloatArray, d: int) -> Statistics:
+    """Return Q, by the first d of some features of which each row's sum is 0, and B, by what the others have beyond."""
+    k, rows, n = effects.shape
+    sums = np.einsum("r,ari->ia", weights, effects)
+    scaled = (effects * np.sqrt(weights)[:, None]).reshape(k, rows * n)
+    covariance = scaled @ scaled.T / (n - 1)
+    q, rank = quadratic(sums[:, :d], covariance[:d, :d])
+    b, rank_beyond = quadratic(*beyond(sums, covariance, d), covariance[d:, d:])
+    return {"Q": (q, float(rank * (n - 1))), "B": (b, float(rank_beyond * (n - 1)))}
+
+
+def _symmetric(psi: FloatArray, products: FloatArray, moments: FloatArray, weights: FloatArray) -> tuple[float, float]:
     d, _, n = psi.shape
     a, b = np.triu_indices(d)
     upper = np.triu_indices(n, 1)
@@ -81,7 +71,6 @@ def _symmetric(psi: FloatArray, moments: FloatArray, weights: FloatArray) -> tup
     for k, (one, other) in enumerate(zip(a, b, strict=True)):
         pairs = (psi[one] * weights[:, None]).T @ psi[other]
         residuals[:, k] = without_own_effects(pairs + pairs.T)[upper]
-    products = psi[a] * psi[b]  # ψ_a ψ_b of each cell
     own = np.einsum("r,kri,lri->kl", weights, products, products, optimize=True)
 
     def row_sum(left: FloatArray, right: FloatArray) -> FloatArray:

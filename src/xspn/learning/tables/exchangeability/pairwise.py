@@ -10,7 +10,7 @@ from xspn._core.options import one_of
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.tables.exchangeability.base import table_tests
 from xspn.learning.tables.exchangeability.features import features
-from xspn.learning.tables.exchangeability.global_test import quadratic
+from xspn.learning.tables.exchangeability.quadratic import quadratic
 from xspn.learning.tables.summary import TableSummary
 
 

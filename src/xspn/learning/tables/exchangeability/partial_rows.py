@@ -7,11 +7,13 @@ known row by row, as for whole rows, and add up; only, every column and every pa
 import numpy as np
 
 from xspn._core.arrays import FloatArray
+from xspn.learning.exchangeability.base import Statistics
+from xspn.learning.tables.exchangeability.quadratic import beyond, quadratic
 
 SMALLEST_EIGENVALUE = 1e-9
 
 
-def partial_statistics(phi: FloatArray, weights: FloatArray) -> dict[str, tuple[float, float]]:
+def partial_statistics(phi: FloatArray, weights: FloatArray) -> Statistics:
     """Return each part's statistic and degrees of freedom; see `global_test`."""
     d, _, n = phi.shape
     seen = (~np.isnan(phi[0])).astype(np.float64)
@@ -19,7 +21,7 @@ def partial_statistics(phi: FloatArray, weights: FloatArray) -> dict[str, tuple[
     mean = np.nansum(phi, axis=2) / np.maximum(m, 1)
     psi = np.where(seen[None] > 0, phi - mean[:, :, None], 0.0)
     moments = np.einsum("ari,bri->abr", psi, psi)
-    parts = {"Q": _first(psi, seen, m, moments, weights)}
+    parts = {"Q": _first(psi, seen, m, moments, weights), "B": _bonds(psi, seen, m, weights)}
     if n >= 4:
         parts["S"] = _symmetric(psi, seen, m, moments, weights)
     if d >= 2 and n >= 3:
@@ -41,6 +43,25 @@ def _first(
     kept = values > SMALLEST_EIGENVALUE * values.max(initial=0.0)
     along = difference @ directions[:, kept]
     return float((along**2 / values[kept]).sum()), float(kept.sum())
+
+
+def _bonds(psi: FloatArray, seen: FloatArray, m: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Take what each column has in common with the others by its own covariance."""
+    d, _, n = psi.shape
+    a, b = np.triu_indices(d)
+    products = psi[a] * psi[b]
+    centred = np.where(seen[None] > 0, products - _ratio(products.sum(axis=2), m)[:, :, None], 0.0)
+    effects = np.concatenate([psi, centred])
+    sums = np.einsum("r,ari->ia", weights, effects)
+    spread = np.einsum("ari,bri->rab", effects, effects) * (weights * _ratio(np.ones_like(m), m))[:, None, None]
+    covariances = np.tensordot(seen.T, spread, axes=1)  # (columns, features, features)
+    statistic, ranks = 0.0, [0]
+    for own, covariance in zip(sums, covariances, strict=True):
+        value, rank = quadratic(*beyond(own[None, :], covariance, d), covariance[d:, d:])
+        statistic += value
+        ranks.append(rank)
+    # One column's sums are determined by the others' (as for whole rows).
+    return statistic * (n - 1) / n, float(max(ranks) * (n - 1))
 
 
 def _symmetric(
