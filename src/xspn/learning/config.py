@@ -1,6 +1,6 @@
 """Everything that can be chosen about learning a circuit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -91,6 +91,12 @@ class LearnConfig:
     def fallback_leaves(self) -> LeafOptions:
         """How fallback leaves are smoothed."""
         return LeafOptions(self.smoothing, self.fallback_count_spread)
+
+    @property
+    def conventional(self) -> "LearnConfig":
+        """The same choices without exchangeable leaves of any kind."""
+        fallback = "factorized" if self.fallback in ("exchangeable", "blocks") else self.fallback
+        return replace(self, exchangeability=None, fallback=fallback)
 
     @property
     def make_fallback(self) -> Fallback:

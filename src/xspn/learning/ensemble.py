@@ -69,9 +69,10 @@ def check_n_jobs(n_jobs: Any) -> None:
 def _member(data: TrainingData, config: LearnConfig, seed: int) -> Member:
     """Learn a circuit on a bootstrap sample; return it flat, because nested nodes would be pickled recursively."""
     rng = np.random.default_rng(seed)
-    total = round(float(data.weights.sum()))
-    counts = rng.multinomial(max(total, 1), data.weights / data.weights.sum()).astype(np.float64)
-    sample = data.with_weights(counts)
+    total = float(data.weights.sum())
+    size = max(round(total), len(data.weights))  # weights below one do not make a sample smaller, only lighter
+    counts = rng.multinomial(size, data.weights / total).astype(np.float64)
+    sample = data.with_weights(counts if size == round(total) else counts * (total / size))
     learned = learn(sample.repeated() if config.clustering == "gmm" else sample, config, seed)
     return list(learned.graph.records()), learned.trace
 

@@ -13,12 +13,14 @@ from xspn.circuit.nodes import Product, Sum
 from xspn.estimators.explain import explain
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
+from xspn.learning.ensemble import learn_bag
 from xspn.learning.parameters import EMOptions
 from xspn.learning.quality import EFFORTS, Effort, HeldOut, learn_well
 from xspn.learning.quality.copies import em_options, taken_apart
 from xspn.learning.quality.held_out import keep_apart
 from xspn.learning.quality.mixing import best_shares
 from xspn.learning.trace import Trace
+from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.model import Circuit
 
@@ -61,8 +63,17 @@ def test_rows_kept_apart_and_the_others_are_all_rows() -> None:
     assert 0.08 < apart.weights.sum() / data.weights.sum() < 0.25
 
 
+@pytest.mark.parametrize("n_rows", [2, 3, 5, 10])
+@pytest.mark.parametrize("seed", range(4))
+def test_of_two_rows_or_more_some_can_be_kept_apart(n_rows: int, seed: int) -> None:
+    data = BinaryData.of(blocks(n_rows, seed), np.linspace(0.3, 1.7, n_rows))
+    rest, apart = keep_apart(data, seed)
+    assert rest.weights.sum() > 0
+    assert apart.weights.sum() > 0
+
+
 def test_one_row_is_too_few_to_keep_some_apart() -> None:
-    with pytest.raises(DataError, match=r"too few rows \(1\) to keep some apart"):
+    with pytest.raises(DataError, match=r"too few rows with a value \(1\) to keep some apart"):
         XSPN(quality="balanced").fit([[0, 1, 1]])
 
 
@@ -132,14 +143,41 @@ def test_too_large_a_tree_is_not_fitted() -> None:
 
 @pytest.mark.parametrize("test", ["global", None])
 def test_trees_may_hang_on_blocks_where_exchangeable_leaves_are_allowed(test: str | None) -> None:
+    rng = np.random.default_rng(5)
+    even = np.repeat(2 * (rng.integers(0, 2, (600, 1)) + rng.integers(0, 2, (600, 2))), 4, axis=1)  # kinds hardly tell
+    rows = np.hstack([rng.random((600, 4)).argsort(axis=1) for _ in range(2)]) < even
     effort = replace(SMALL, copies=())
-    found = learn_well(BinaryData.of(blocks(600, 5)), LearnConfig(exchangeability=test), effort, seed=1)
-    tree = next(part for part in found.search.parts if part.kind == "trees")
-    assert ("2 blocks" in tree.setting) == (test is not None)
+    found = learn_well(BinaryData.of(rows.astype(np.uint8)), LearnConfig(exchangeability=test), effort, seed=1)
+    on_blocks = [part for part in found.search.parts if "2 blocks" in part.setting]
+    assert bool(on_blocks) == (test is not None)
     told = [entry for entry in found.trace if entry.detail == "block of a hidden tree"]
     assert sorted(entry.variables for entry in told) == ([(0, 1, 2, 3), (4, 5, 6, 7)] if test else [])
     assert all(entry.test is not None and entry.rows == 600 for entry in told)
     assert sum(part.share for part in found.search.parts) == pytest.approx(1.0)
+
+
+def test_equal_rows_count_as_rows_for_the_size_of_a_tree() -> None:
+    chain = np.cumsum(np.random.default_rng(0).random((5000, 4)) < 0.1, axis=1) % 2  # 16 distinct rows at most
+    found = learn_well(BinaryData.of(chain.astype(np.uint8)), LearnConfig(), replace(SMALL, tree_states=(8,)), seed=0)
+    assert any("8 kinds" in part.setting for part in found.search.parts)
+
+
+def test_without_smoothing_copies_are_smoothed_a_little() -> None:
+    assert EFFORTS["best"].smoothings_of_em(LearnConfig(smoothing=0.0)) == [1e-3]
+
+
+def test_more_parameters_must_be_clearly_better() -> None:
+    plain, other = (Graph(Bernoulli(0, p=p)) for p in (0.5, 0.6))
+    few = np.array([[1], [1], [0]])
+    assert not HeldOut.of(few).clearly_prefers(other, plain)  # better, but on three rows
+    assert HeldOut.of(np.tile(few, (100, 1))).clearly_prefers(other, plain)
+    assert not HeldOut.of(few).clearly_prefers(plain, plain)
+
+
+@pytest.mark.parametrize("fallback", ["auto", "sparing", "blocks", "exchangeable", "factorized", "chow_liu"])
+def test_conventional_settings_have_no_exchangeable_leaves(fallback: str) -> None:
+    bag = learn_bag(BinaryData.of(blocks(300, 1)), LearnConfig(fallback=fallback).conventional, 0, n_circuits=4)
+    assert not any(isinstance(leaf, Exchangeable) for leaf in bag.graph.leaves)
 
 
 def test_a_mixture_says_what_it_is_made_of() -> None:

@@ -7,7 +7,7 @@ counts: clustering on the statistics that suffice, not on raw bits.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -37,6 +37,10 @@ class _Copies:
     number: int
     smoothing: float
     fit: Fit
+
+    @property
+    def graph(self) -> Graph:
+        return Graph(self.fit.root, self.of.n_variables)
 
     @property
     def score(self) -> float:
@@ -70,25 +74,23 @@ def best_copies(
     most = min(effort.refined_cells / data.shape[0], effort.refined_parameters)
     fewest, *more = effort.copies
     bases = _bases(circuits, held_out, most / fewest, effort.bases)
-    smoothings = dict.fromkeys(factor * config.smoothing for factor in effort.refined_smoothings)
-    found = [refined(graph, fewest, alpha) for graph, alpha in product(bases, smoothings)]
+    found = [refined(graph, fewest, alpha) for graph, alpha in product(bases, effort.smoothings_of_em(config))]
     if not found:
         return None
     best = max(found, key=lambda copies: copies.score)
     for number in more:
         if summarize(best.of).parameters * number <= most:
-            best = max(best, refined(best.of, number, best.smoothing), key=lambda copies: copies.score)
-
-    def learned(fit: Fit) -> Learned:
-        return Learned(Graph(fit.root, best.of.n_variables), Trace(()))
+            larger = refined(best.of, number, best.smoothing)
+            best = larger if held_out.clearly_prefers(larger.graph, best.graph) else best
 
     def learned_again(rows: TrainingData) -> Learned:
         options = em_options(best.smoothing, best.fit.best, tolerance=0.0)
-        return learned(taken_apart(best.of, rows.rows(), rows.weights, best.number, options, seed))
+        again = taken_apart(best.of, rows.rows(), rows.weights, best.number, options, seed)
+        return Learned(replace(best, fit=again).graph, Trace(()))
 
     size = summarize(best.of).parameters
     setting = f"{size:,} parameter{'s' if size != 1 else ''} each, α {best.smoothing:g}"
-    return Partner(Part("copies", best.number, setting), learned(best.fit), learned_again)
+    return Partner(Part("copies", best.number, setting), Learned(best.graph, Trace(())), learned_again)
 
 
 def _bases(circuits: Sequence[Graph], held_out: HeldOut, room: float, most: int) -> list[Graph]:

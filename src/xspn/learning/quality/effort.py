@@ -5,6 +5,8 @@ from itertools import product
 
 from xspn.learning.config import LearnConfig
 
+LEAST_SMOOTHING = 1e-3
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -25,7 +27,7 @@ class Effort:
         refined_smoothings: With which multiples of α EM fits copies and trees; what is best for rows kept apart is
             taken.
         bases: How many circuits, the best one and smaller ones, are copied for EM to take the copies apart.
-        copies: How many copies: first so many of each, then more of the best.
+        copies: How many copies: first so many of each, then more of the best, if that is clearly better.
         passes: The largest number of EM's passes over copies.
         refined_cells: The largest number of parameters times rows that EM is asked to work on.
         refined_parameters: The largest number of parameters, for tables of few rows.
@@ -59,6 +61,10 @@ class Effort:
         thresholds = dict.fromkeys([config.independence_threshold, *self.thresholds])
         rows = dict.fromkeys([config.min_instances, *self.least_rows])
         return [replace(config, independence_threshold=t, min_instances=m) for t, m in product(thresholds, rows)]
+
+    def smoothings_of_em(self, config: LearnConfig) -> list[float]:
+        """Return the values of α that EM is tried with; some is always needed, or rows kept apart become impossible."""
+        return list(dict.fromkeys(max(k * config.smoothing, LEAST_SMOOTHING) for k in self.refined_smoothings))
 
 
 EFFORTS = {

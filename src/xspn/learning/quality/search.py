@@ -143,8 +143,7 @@ class _Search:
         return self._learned(data, config, self.effort.circuits)
 
     def _learned(self, data: TrainingData, config: LearnConfig, n_circuits: int) -> Learned:
-        conventional = replace(config, exchangeability=None)
-        others = [conventional] if self.effort.both_kinds and conventional != config else []
+        others = [config.conventional] if self.effort.both_kinds and config.conventional != config else []
         found = learn_bag(data, config, child_seed(self.seed, 1), n_circuits, self.n_jobs, others=others)
         self._tick()
         return found

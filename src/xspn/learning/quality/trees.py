@@ -34,8 +34,6 @@ from xspn.learning.source import TrainingData
 from xspn.learning.summary import Summary
 from xspn.learning.trace import Trace, TraceEntry
 
-LEAST_SMOOTHING = 1e-3  # every move must stay possible
-
 
 @dataclass(frozen=True, eq=False)
 class _Ground:
@@ -109,7 +107,7 @@ def best_trees(
     def best_of(found: Iterable[_Grown]) -> _Grown:
         return max(found, key=lambda one: one.tree.score)
 
-    alphas = list(dict.fromkeys(max(k * config.smoothing, LEAST_SMOOTHING) for k in effort.refined_smoothings))
+    alphas = effort.smoothings_of_em(config)
     plans = []
     for groups in _partitions(data, config) if effort.tree_states else ():
         states = [k for k in effort.tree_states if _is_small_enough(data, len(groups), k, effort)]
@@ -152,7 +150,9 @@ def _blocks(groups: tuple[TestedBlock, ...]) -> Partition:
 def _is_small_enough(data: BinaryData, n_blocks: int, states: int, effort: Effort) -> bool:
     """Say whether each move from kind to kind has a row to be learned from, and the work is not too much."""
     moves = states**2
-    return n_blocks > 1 and moves <= data.shape[0] and n_blocks * moves * data.shape[0] <= effort.tree_cells
+    if n_blocks == 1 or moves > data.weights.sum():
+        return False
+    return n_blocks * moves * data.shape[0] <= effort.tree_cells  # rows that are equal cost no more than one
 
 
 def _mixture(trees: list[_Grown]) -> Learned:
