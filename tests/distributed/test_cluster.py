@@ -202,6 +202,13 @@ def test_fit_and_score_work_on_the_cluster(client, files, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["mean"] == pytest.approx(np.mean(scores["log_likelihoods"][:300]))
 
 
+def test_the_cluster_says_what_a_model_is_made_of(client, files, tmp_path, capsys):
+    more = ["--quality", "balanced", "--exclude", "number", "--json", "--cluster", client.scheduler.address]
+    assert main(["fit", str(files), "-o", str(tmp_path / "model.json"), *more]) == 0
+    parts = json.loads(capsys.readouterr().out)["parts"]
+    assert sum(part["share"] for part in parts) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

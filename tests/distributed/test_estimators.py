@@ -46,6 +46,15 @@ def test_a_small_table_gives_the_local_circuit(table, frame, tmp_path):
     assert to_json(array.circuit_) == to_json(XSPN(random_state=4).fit(table).circuit_)
 
 
+def test_validation_rows_may_be_elsewhere_too(table):
+    here = XSPN(quality="balanced", random_state=0).fit(table, X_valid=table[:200])
+    there = XSPN(quality="balanced", random_state=0).fit(in_blocks(table), X_valid=in_blocks(table[:200]))
+    assert to_json(there.circuit_) == to_json(here.circuit_)
+    assert float(there.valid_score_) == pytest.approx(here.valid_score_)
+    with dask.config.set(TINY), pytest.raises(DataError, match="X_valid: too large to be gathered"):
+        XSPN(quality="balanced", random_state=0).fit(table, X_valid=in_blocks(table))
+
+
 def test_a_small_table_may_hold_anything():
     frame = pd.DataFrame({"colour": ["red", "blue"] * 30, "size": np.arange(60.0)})
     model = XSPN(random_state=0).fit(dd.from_pandas(frame, npartitions=2))

@@ -5,7 +5,7 @@ import pytest
 
 from support.learning import exchangeable_table, random_table, two_clusters, worlds
 from xspn import XSPN, Circuit
-from xspn._core.errors import ParameterError
+from xspn._core.errors import DataError, ParameterError
 from xspn.estimators import progress as progress_module
 from xspn.estimators import xspn as xspn_module
 from xspn.io import to_json
@@ -191,6 +191,20 @@ def test_validation_rows_are_scored_and_change_nothing(table):
     model = XSPN(**SMALL).fit(table[:100], X_valid=table[100:])
     assert model.valid_score_ == pytest.approx(model.score(table[100:]))
     assert to_json(model.circuit_) == to_json(XSPN(**SMALL).fit(table[:100]).circuit_)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda rows: rows[:0], "X_valid: found 0 rows"),
+        (lambda rows: rows[:, :5], "X_valid: X has 5 features, but XSPN is expecting 6"),
+        (lambda rows: rows + 1, "X_valid: expected one of 0, 1 or NaN, found 2 at row"),
+    ],
+)
+def test_what_is_wrong_with_validation_rows_is_said_before_learning(table, spoil, said, monkeypatch):
+    monkeypatch.setattr(xspn_module, "learn_well", lambda *_: pytest.fail("learned too early"))
+    with pytest.raises(DataError, match=said):
+        XSPN(quality="balanced", random_state=0).fit(table, X_valid=spoil(table))
 
 
 # -- progress and interruption ---------------------------------------------------------------------------------------

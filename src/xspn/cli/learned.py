@@ -40,7 +40,7 @@ def learn_model(
         circuit = Circuit.of_columns(model.circuit_.graph, columns)
         trace = trace_in_words(model.trace_, columns)
         score: Score = circuit.log_likelihood
-        parts = [asdict(part) for part in model.search_.parts] if hasattr(model, "search_") else []
+        parts = parts_of(model)
     else:
         circuit, score = _classifier(train, columns, settings, target)
     size = circuit.summary()
@@ -59,6 +59,11 @@ def learn_model(
         "groups": groups_of(trace),
     }
     return LearnedModel(circuit, report, trace)
+
+
+def parts_of(model: XSPN) -> list[dict[str, Any]]:
+    """Return what a model is made of, if it was learned with more effort than one circuit takes."""
+    return [asdict(part) for part in model.search_.parts] if hasattr(model, "search_") else []
 
 
 def _classifier(train: AnyArray, columns: Columns, settings: dict[str, Any], target: int) -> tuple[Circuit, Score]:

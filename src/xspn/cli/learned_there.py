@@ -6,7 +6,7 @@ from typing import Any
 from xspn._core.errors import ParameterError
 from xspn.cli.cluster import columns_of, is_parquet, refuse_options
 from xspn.cli.inputs import matching
-from xspn.cli.learned import LearnedModel, groups_of, trace_in_words
+from xspn.cli.learned import LearnedModel, groups_of, parts_of, trace_in_words
 from xspn.distributed.gathering import as_collection, n_rows
 from xspn.estimators import XSPN
 
@@ -40,7 +40,7 @@ def learn_there(args: argparse.Namespace, settings: dict[str, Any]) -> LearnedMo
         "nodes": size.nodes,
         "parameters": size.parameters,
         "log_likelihood": {"this_model": {"train": model.score(collection), "held_out": held_out}},
-        "parts": [],
+        "parts": parts_of(model),
         "decisions": len(trace),
         "groups": groups_of(trace),
         "passes": len(getattr(model, "passes_", ())),

@@ -47,7 +47,10 @@ class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
         for index in range(len(classes)):
             own = which == index
             model = clone(self._density()).set_params(random_state=child_seed(seed, index))
-            model.fit(cells[own], sample_weight=weights[own])
+            try:
+                model.fit(cells[own], sample_weight=weights[own])
+            except DataError as error:  # cells were checked with the whole table: there are too few of them
+                raise DataError(f"class {classes[index]}: {error}") from error
             label = np.eye(len(classes))[index]
             branches.append(Product([model.circuit_.root, Categorical(cells.shape[1], label)]))
         root = branches[0] if len(branches) == 1 else Sum(masses / masses.sum(), branches)

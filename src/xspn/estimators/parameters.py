@@ -23,9 +23,10 @@ class LearnerParameters(TableInput):
             predict best), "factorized", "exchangeable", "chow_liu" or "blocks".
         quality: "fast" learns one circuit with the parameters as they are. "balanced" and "best" choose `min_instances`
             and `independence_threshold` on rows kept apart (`X_valid`, or a share of the training rows), learn a bag of
-            8 or 80 circuits, and mix it with trees of hidden states (binary columns); "best" also chooses the
-            smoothing, and mixes in copies of one circuit that EM has taken apart.
-        n_estimators: The number of circuits, learned on bootstrap samples and mixed into one.
+            8 or 80 circuits, and mix it with trees of hidden states (binary columns); "best" also chooses smoothing and
+            shrinkage, and mixes in copies of one circuit that EM has taken apart.
+        n_estimators: The number of circuits, learned on bootstrap samples and mixed into one; with a quality other than
+            "fast" there are at least 8 or 80.
         domains: What the columns hold, where it shall not be inferred: "binary", "categorical", "ordinal", "real" or a
             `Domain` for all of them; a mapping from names or indices to these or to lists of labels; or a list with one
             for each column. See `xspn.model.kinds` for the rules. "binary" refuses anything else.

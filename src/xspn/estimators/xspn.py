@@ -12,6 +12,7 @@ from xspn._core.errors import DataError, ParameterError
 from xspn._core.options import one_of, whole_number
 from xspn._core.random import generator
 from xspn.distributed import is_elsewhere
+from xspn.engine.rows import RowChecker
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.explain import explain
 from xspn.estimators.options import learn_config
@@ -83,7 +84,7 @@ class XSPN(LearnerParameters, DensityEstimator):
                 settings are chosen by them.
             sample_weight: How often each row counts.
             checkpoint: For tables that are not in memory: a file to save to after each pass over the data, and to go on
-                from if it is there.
+                from if it is there. Nothing is saved for a table that is small enough to be gathered.
         """
         config = learn_config(self)
         one_of("quality", self.quality, ("fast", *EFFORTS))
@@ -114,9 +115,26 @@ class XSPN(LearnerParameters, DensityEstimator):
                 return learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress)
         effort = EFFORTS[self.quality]
         effort = replace(effort, circuits=max(effort.circuits, self.n_estimators))
-        held_out = None if X_valid is None else HeldOut.of(self._codes(X_valid))
+        held_out = None if X_valid is None else HeldOut.of(self._validation_rows(X_valid))
         with learning_progress(self.verbose, effort.circuits) as progress:
             return learn_well(data, config, effort, seed, self.n_jobs, held_out, progress)
+
+    def _validation_rows(self, X_valid: Any) -> AnyArray:
+        """Read rows kept apart; what is wrong with them is said before anything is learned."""
+        try:
+            if is_elsewhere(X_valid):
+                from xspn.distributed.gathering import gathered, is_small
+
+                if not is_small(X_valid):
+                    raise DataError("too large to be gathered, which settings are chosen by; take fewer rows")
+                X_valid = gathered(X_valid)
+            rows = self._codes(X_valid)
+            if len(rows) == 0:
+                raise DataError("found 0 rows, by which nothing can be chosen")
+            RowChecker(self.columns_.domains, self.columns_.names).block(rows, 0, len(rows))
+        except DataError as error:
+            raise DataError(f"X_valid: {str(error).removeprefix('X: ')}") from error
+        return rows
 
     def _learned_elsewhere(
         self, X: Any, X_valid: Any, sample_weight: Any, checkpoint: Any, config: LearnConfig

@@ -40,6 +40,13 @@ def test_a_normal_distribution_left_out_is_a_change_of_rank_one(rng):
         assert scores[row] == pytest.approx(multivariate_normal(rest.mean(axis=0), covariance).logpdf(X[row]))
 
 
+@pytest.mark.parametrize("weights", [[1.0], [0.3], [0.3, 0.6]])
+def test_what_is_left_without_the_only_row_is_the_prior(weights, rng):
+    X = 3.0 + rng.normal(size=(len(weights), 2))
+    found = exchangeable_leaf(alone(X, REAL, np.array(weights)), np.arange(2), 0.1)
+    assert np.isfinite(found.left_out).all()
+
+
 @pytest.mark.parametrize("holes", [0.0, 0.2])
 def test_left_out_scores_foresee_fresh_rows(holes, rng):
     """The mean left-out score is that of new rows, up to chance: for every candidate."""

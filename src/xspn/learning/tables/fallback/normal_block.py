@@ -9,6 +9,7 @@ from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
 from xspn.leaves.gaussian import LOG_2PI
 
 EM_STEPS = 15
+NO_ROW = 1e-6  # less weight than this is rounding
 
 
 def exchangeable_normal(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate:
@@ -43,9 +44,9 @@ class _Prior:
 
     def parameters(self, n: int, statistics: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the shift of the mean, and the eigenvalues a and b, for statistics (4, …)."""
-        weight, first, squares, squared_sums = statistics
-        weight = np.maximum(weight, 1e-300)
-        shift = first / (weight * n)
+        # Without the only row, or one of which more is taken away than it counts, nothing but the prior is left.
+        weight, first, squares, squared_sums = np.where(statistics[0] > NO_ROW, statistics, 0.0)
+        shift = np.divide(first, weight * n, out=np.zeros_like(first), where=weight > 0)
         squares = squares - n * weight * shift**2
         along_mean = np.maximum(squared_sums / n - n * weight * shift**2, 0.0)
         apart = np.maximum(squares - along_mean, 0.0)
