@@ -11,7 +11,6 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,6 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from xspn import XSPN, Circuit, datasets
-from xspn.learning.config import LearnConfig
-from xspn.learning.data import BinaryData
-from xspn.learning.ensemble import learn_bag
-from xspn.learning.quality import EFFORTS, HeldOut, learn_well
 
 BARS = {
     "senate": -17.2,
@@ -128,23 +123,21 @@ def ablation(only: Sequence[str], _: int) -> None:
     for name in only:
         data = datasets.load(name)
         for test in ("global", None):
-            ladder = _ladder(data, LearnConfig(exchangeability=test))
+            ladder = _ladder(data, test)
             scores = "".join(f"{'–':>16}" if ll is None else f"{ll:>16.3f}" for ll in ladder)
             print(f"  {name:<12}{'exchangeable' if test else 'conventional':<16}{scores}", flush=True)
 
 
-def _ladder(data: datasets.Dataset, config: LearnConfig) -> list[float | None]:
+def _ladder(data: datasets.Dataset, test: str | None) -> list[float | None]:
     """Return the test log-likelihoods of one circuit, of the parts of the best mixture that earned a share, of all."""
-    rows = BinaryData.of(data.train)
-    held_out = HeldOut.of(data.valid) if has_own_validation(data) else None
-    found = learn_well(rows, config, EFFORTS["best"], 0, N_JOBS, held_out)
-    best_single = max(found.search.tried, key=lambda tried: tried.single).config
-    singles = [config, replace(config, prune=True), best_single]
-    whole = found.graph.root
-    kinds = [part.kind for part in found.search.parts]
-    parts = dict(zip(kinds, whole.children if len(kinds) > 1 else [whole], strict=True))
+    whole, _ = fitted(data, exchangeability=test, quality="best")
+    chosen = max(whole.search_.tried, key=lambda tried: tried.single).config
+    setting = {name: getattr(chosen, name) for name in ("independence_threshold", "min_instances", "fallback")}
+    singles = [fitted(data, exchangeability=test, **own)[0] for own in ({}, {"options": {"prune": True}}, setting)]
+    kinds, root = [part.kind for part in whole.search_.parts], whole.circuit_.root
+    parts = dict(zip(kinds, root.children if len(kinds) > 1 else [root], strict=True))
     earned = [parts.get(kind) for kind in ("bag", "copies", "trees")]
-    roots = [*(learn_bag(rows, own, 0).graph.root for own in singles), *earned, whole]
+    roots = [*(model.circuit_.root for model in singles), *earned, root]
     return [None if root is None else float(Circuit(root).log_likelihood(data.test).mean()) for root in roots]
 
 
