@@ -201,10 +201,11 @@ def test_validation_rows_are_scored_and_change_nothing(table):
         (lambda rows: rows + 1, "X_valid: expected one of 0, 1 or NaN, found 2 at row"),
     ],
 )
-def test_what_is_wrong_with_validation_rows_is_said_before_learning(table, spoil, said, monkeypatch):
-    monkeypatch.setattr(xspn_module, "learn_well", lambda *_: pytest.fail("learned too early"))
+@pytest.mark.parametrize(("quality", "learner"), [("fast", "learn_bag"), ("balanced", "learn_well")])
+def test_what_is_wrong_with_validation_rows_is_said_before_learning(table, spoil, said, quality, learner, monkeypatch):
+    monkeypatch.setattr(xspn_module, learner, lambda *_: pytest.fail("learned too early"))
     with pytest.raises(DataError, match=said):
-        XSPN(quality="balanced", random_state=0).fit(table, X_valid=spoil(table))
+        XSPN(quality=quality, random_state=0).fit(table, X_valid=spoil(table))
 
 
 # -- progress and interruption ---------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Bags: a uniform mixture of circuits on bootstrap samples, still one circuit, the same for any number of workers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -91,3 +93,16 @@ def test_what_is_equal_in_several_circuits_is_there_once(rng):
     assert any(n_parents > 1 for n_parents in found.graph.n_parents)
     scopes = [set(found.graph.nodes[entry.node].scope) for entry in found.trace]
     assert all(set(entry.variables) <= scope for entry, scope in zip(found.trace, scopes, strict=True))
+
+
+@pytest.mark.parametrize("clustering", ["auto", "gmm"])
+def test_light_rows_make_no_smaller_samples(rng, clustering):
+    """Halved weights, and all that is counted in rows with them, give the same circuits."""
+    table, config = two_clusters(rng, 200, 5)[0], LearnConfig(min_instances=40, clustering=clustering, shrinkage=0.0)
+    half = replace(config, min_instances=20, smoothing=config.smoothing / 2)
+    light = bag(table, 3, config=half, weights=np.full(200, 0.5))
+    assert total_probability(light) == pytest.approx(1.0)
+    assert len(light.graph) > 5
+    assert light.log_likelihood(table).mean() == pytest.approx(
+        bag(table, 3, config=config).log_likelihood(table).mean(), abs=0.2
+    )

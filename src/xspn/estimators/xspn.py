@@ -110,12 +110,14 @@ class XSPN(LearnerParameters, DensityEstimator):
         data = self._data(cells, self._row_weights(sample_weight, len(cells)), config)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         whole_number("n_estimators", self.n_estimators, 1)
+        only_scored = X_valid is None or (self.quality == "fast" and is_elsewhere(X_valid))
+        valid = None if only_scored else self._validation_rows(X_valid)
         if self.quality == "fast":
             with learning_progress(self.verbose, self.n_estimators) as progress:
                 return learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress)
         effort = EFFORTS[self.quality]
         effort = replace(effort, circuits=max(effort.circuits, self.n_estimators))
-        held_out = None if X_valid is None else HeldOut.of(self._validation_rows(X_valid))
+        held_out = None if valid is None else HeldOut.of(valid)
         with learning_progress(self.verbose, effort.circuits) as progress:
             return learn_well(data, config, effort, seed, self.n_jobs, held_out, progress)
 
@@ -130,7 +132,7 @@ class XSPN(LearnerParameters, DensityEstimator):
                 X_valid = gathered(X_valid)
             rows = self._codes(X_valid)
             if len(rows) == 0:
-                raise DataError("found 0 rows, by which nothing can be chosen")
+                raise DataError("found 0 rows while a minimum of 1 is required")
             RowChecker(self.columns_.domains, self.columns_.names).block(rows, 0, len(rows))
         except DataError as error:
             raise DataError(f"X_valid: {str(error).removeprefix('X: ')}") from error

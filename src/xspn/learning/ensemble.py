@@ -71,9 +71,12 @@ def _member(data: TrainingData, config: LearnConfig, seed: int) -> Member:
     rng = np.random.default_rng(seed)
     total = float(data.weights.sum())
     size = max(round(total), len(data.weights))  # weights below one do not make a sample smaller, only lighter
-    counts = rng.multinomial(size, data.weights / total).astype(np.float64)
-    sample = data.with_weights(counts if size == round(total) else counts * (total / size))
-    learned = learn(sample.repeated() if config.clustering == "gmm" else sample, config, seed)
+    sample = data.with_weights(rng.multinomial(size, data.weights / total).astype(np.float64))
+    if config.clustering == "gmm":
+        sample = sample.repeated()
+    if size != round(total):
+        sample = sample.with_weights(sample.weights * (total / size))
+    learned = learn(sample, config, seed)
     return list(learned.graph.records()), learned.trace
 
 

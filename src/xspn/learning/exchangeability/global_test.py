@@ -117,8 +117,8 @@ def _statistics(pairs: FloatArray, null: _Null) -> Statistics:
     n = null.n
     ones = np.diag(pairs)
     together = pairs.sum(axis=1)  # the ones of the rows in which a variable is one
-    q = squares_about_mean(ones) / null.variance_first if null.variance_first > 0 else 0.0
-    b = squares_about_mean(together - null.usual * ones) / null.variance_bond if null.variance_bond > 0 else 0.0
+    q = _squares_about_mean(ones) / null.variance_first if null.variance_first > 0 else 0.0
+    b = _squares_about_mean(together - null.usual * ones) / null.variance_bond if null.variance_bond > 0 else 0.0
     found = {"Q": (q, float(n - 1)), "B": (b, float(n - 1) if null.variance_bond > 0 else 0.0), "S": (0.0, 0.0)}
     if n < 4:
         return found
@@ -131,7 +131,7 @@ def _statistics(pairs: FloatArray, null: _Null) -> Statistics:
     return {**found, "S": (float((residual**2).sum() / 2 / null.variance_second), dof)}
 
 
-def squares_about_mean(values: FloatArray) -> float:
+def _squares_about_mean(values: FloatArray) -> float:
     """Return the sum of squared differences from the mean."""
     return float(((values - values.mean()) ** 2).sum())
 

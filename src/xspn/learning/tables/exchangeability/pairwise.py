@@ -3,11 +3,10 @@
 from typing import Literal
 
 import numpy as np
-from scipy.special import chdtrc
 
 from xspn._core.arrays import FloatArray
 from xspn._core.options import one_of
-from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.exchangeability.base import TestResult, tail
 from xspn.learning.tables.exchangeability.base import table_tests
 from xspn.learning.tables.exchangeability.features import features
 from xspn.learning.tables.exchangeability.quadratic import quadratic
@@ -42,7 +41,7 @@ def pairwise_test(
     found = []
     for one, other in zip(i.tolist(), j.tolist(), strict=True):
         statistic, dof = _bowker(summary, one, other) if phi is None else _coin_tosses(phi, summary.weights, one, other)
-        found.append((float(chdtrc(dof, statistic)) if dof else 1.0, -statistic, dof, (one, other)))
+        found.append((tail(dof, statistic), -statistic, dof, (one, other)))
     if not found:
         return TestResult("pairwise", 0.0, 0.0, 1.0, {"pair": None})
     p_value, negative, dof, where = min(found)

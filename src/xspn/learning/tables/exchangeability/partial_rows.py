@@ -8,9 +8,7 @@ import numpy as np
 
 from xspn._core.arrays import FloatArray
 from xspn.learning.exchangeability.base import Statistics
-from xspn.learning.tables.exchangeability.quadratic import beyond, quadratic
-
-SMALLEST_EIGENVALUE = 1e-9
+from xspn.learning.tables.exchangeability.quadratic import SMALLEST_EIGENVALUE, beyond, quadratic
 
 
 def partial_statistics(phi: FloatArray, weights: FloatArray) -> Statistics:
