@@ -112,8 +112,27 @@ def test_more_effort_is_better_and_repeatable(with_valid: bool) -> None:
     np.testing.assert_array_equal(scores, Circuit.of_graph(again.graph).log_likelihood(new))
     assert scores.mean() > one.score(new) - 0.01
     assert found.search.chosen in [tried.config for tried in found.search.tried]
-    assert sum(np.isfinite(tried.bag) for tried in found.search.tried) == SMALL.finalists + len(SMALL.smoothings) - 1
+    piloted = sum(np.isfinite(tried.bag) for tried in found.search.tried)
+    assert SMALL.finalists + len(SMALL.smoothings) - 1 <= piloted <= SMALL.finalists + len(SMALL.smoothings)
     assert sum(np.isfinite(tried.single) for tried in found.search.tried) == 4
+
+
+@pytest.mark.parametrize(("best_rows", "finer"), [(10, {40, 20, 10}), (40, {40, 20}), (80, {40})])
+def test_leaves_of_a_bag_become_smaller_as_long_as_it_gains(
+    best_rows: int, finer: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def score(self: object, config: LearnConfig) -> float:
+        return -abs(config.min_instances - best_rows) + config.smoothing
+
+    monkeypatch.setattr("xspn.learning.quality.search._Search._pilot", score)
+    effort = replace(SMALL, least_rows=(10, 20, 40, 80), thresholds=(5.0,), finalists=1, copies=(), tree_states=())
+    monkeypatch.setattr(HeldOut, "score", lambda self, graph: 0.0)
+    asked = LearnConfig(min_instances=80)
+    search = learn_well(BinaryData.of(blocks(300, 8)), asked, effort, seed=0).search
+    bags = [tried for tried in search.tried if np.isfinite(tried.bag)]
+    assert search.chosen.min_instances == best_rows
+    assert search.chosen.smoothing == 5 * asked.smoothing
+    assert {tried.config.min_instances for tried in bags} == finer | {80}
 
 
 def test_the_trace_belongs_to_the_whole() -> None:

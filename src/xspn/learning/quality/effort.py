@@ -16,7 +16,8 @@ class Effort:
         thresholds: The values of ρ that are tried beside the one that was asked for.
         least_rows: The values of `min_instances` that are tried beside the one that was asked for.
         finalists: How many of these settings, the best ones for one circuit, are tried as a small bag.
-        pilots: The number of circuits of such a bag; large ones want smaller leaves than small ones.
+        pilots: The number of circuits of such a bag; a bag wants smaller leaves than one circuit, so that the best one
+            is tried again with ever smaller ones.
         circuits: The number of circuits of the final bag.
         smoothings: With which multiples of α and of the shrinkage the best of the small bags is tried again: a bag may
             want other ones than a circuit.

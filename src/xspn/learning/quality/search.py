@@ -93,7 +93,9 @@ class _Search:
             self.train, self.held_out = data, held_out
         self.settings = effort.settings(config)
         self.step, self.done = step, 0
-        pilots = effort.finalists + len(effort.smoothings) - 1 if effort.pilots > 1 else 0
+        pilots = 0
+        if effort.pilots > 1:
+            pilots = effort.finalists + len(effort.smoothings) - 1 + len(self._least_rows()) - 1
         partners = copies.number_of_fits(effort)
         if self._bits() is not None:
             partners += trees.number_of_fits(effort, config)
@@ -123,17 +125,40 @@ class _Search:
         return LearnedWell(learned.graph, learned.trace, Search(tuple(tried), best, parts))
 
     def _piloted(self, tried: list[Tried]) -> list[Tried]:
-        """Return what was tried with the scores of small bags of the best settings, then of other smoothings."""
+        """Return what was tried with scores of small bags: of the best settings, smoothed more, with finer leaves."""
         if self.effort.pilots == 1:
             return tried
-        best = sorted(tried, key=lambda one: -one.single)[: self.effort.finalists]
-        piloted = [replace(one, bag=self._pilot(one.config)) for one in best]
+        finalists = sorted(tried, key=lambda one: -one.single)[: self.effort.finalists]
+        piloted = [replace(one, bag=self._pilot(one.config)) for one in finalists]
         plain = max(piloted, key=lambda one: one.bag).config
         for alpha, around in self.effort.smoothings:
             config = replace(plain, smoothing=alpha * plain.smoothing, shrinkage=around * plain.shrinkage)
             if config != plain:
                 piloted.append(Tried(config, bag=self._pilot(config)))
-        return piloted + [one for one in tried if one not in best]
+        piloted += self._finer(piloted)
+        known = {one.config for one in piloted}
+        return piloted + [one for one in tried if one.config not in known]
+
+    def _finer(self, piloted: list[Tried]) -> list[Tried]:
+        """Return small bags with ever smaller leaves than the best one has, as long as that gains.
+
+        A bag averages out what small leaves get wrong, the more so with its own smoothing: the settings that are best
+        for one circuit are too coarse for it.
+        """
+        best, known, found = max(piloted, key=lambda one: one.bag), {one.config for one in piloted}, list[Tried]()
+        for rows in self._least_rows():
+            config = replace(best.config, min_instances=rows)
+            if rows >= best.config.min_instances or config in known:
+                continue
+            found.append(Tried(config, bag=self._pilot(config)))
+            if found[-1].bag <= best.bag:
+                break
+            best = found[-1]
+        return found
+
+    def _least_rows(self) -> list[int]:
+        """Return the sizes of leaves that are tried, the largest first."""
+        return sorted({config.min_instances for config in self.settings}, reverse=True)
 
     def _pilot(self, config: LearnConfig) -> float:
         """Return how good a small bag is."""
