@@ -18,7 +18,7 @@ from xspn.learning.hidden_tree import (
     fit_tree,
 )
 from xspn.learning.hidden_tree.states import Tables, expected, log_likelihoods
-from xspn.learning.hidden_tree.tree import Tree, mutual_information, tree_of
+from xspn.learning.hidden_tree.tree import Tree, mutual_information, sampled_tree, tree_of
 from xspn.learning.mevm.evidence import Partition
 
 
@@ -219,3 +219,17 @@ def test_many_children_and_unlikely_rows_stay_numbers() -> None:
     seen, logs = expected(tree, tables, data, np.arange(5))
     assert np.isfinite(logs).all()
     assert seen.first.sum() == pytest.approx(5.0, rel=1e-4)
+
+
+def test_trees_of_samples_differ_but_are_repeatable() -> None:
+    rows = np.random.default_rng(0).integers(0, 2, (2000, 12))
+    data = CountedRows.of(rows, np.full(2000, 0.5), every_variable_alone(12))
+    found = [sampled_tree(data, seed).parents for seed in (1, 1, 2)]
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_sample_of_the_rows_sees_what_is_plain_to_see() -> None:
+    chain = np.cumsum(np.random.default_rng(0).random((3000, 8)) < 0.1, axis=1) % 2
+    data = CountedRows.of(chain, np.ones(3000), every_variable_alone(8))
+    edges = [frozenset(edge) for edge in enumerate(sampled_tree(data, 0).parents) if edge[1] >= 0]
+    assert set(edges) == {frozenset((v, v + 1)) for v in range(7)}

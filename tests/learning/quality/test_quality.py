@@ -19,6 +19,7 @@ from xspn.learning.quality import EFFORTS, Effort, HeldOut, learn_well
 from xspn.learning.quality.copies import em_options, taken_apart
 from xspn.learning.quality.held_out import keep_apart
 from xspn.learning.quality.mixing import best_shares
+from xspn.learning.quality.search import Tried
 from xspn.learning.trace import Trace
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.exchangeable import Exchangeable
@@ -121,18 +122,46 @@ def test_more_effort_is_better_and_repeatable(with_valid: bool) -> None:
 def test_leaves_of_a_bag_become_smaller_as_long_as_it_gains(
     best_rows: int, finer: set[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def score(self: object, config: LearnConfig) -> float:
-        return -abs(config.min_instances - best_rows) + config.smoothing
+    def score(self: object, config: LearnConfig, both_kinds: bool, single: float = -np.inf) -> Tried:
+        return Tried(config, single, -abs(config.min_instances - best_rows) + config.smoothing, both_kinds)
 
     monkeypatch.setattr("xspn.learning.quality.search._Search._pilot", score)
-    effort = replace(SMALL, least_rows=(10, 20, 40, 80), thresholds=(5.0,), finalists=1, copies=(), tree_states=())
     monkeypatch.setattr(HeldOut, "score", lambda self, graph: 0.0)
+    effort = replace(SMALL, least_rows=(10, 20, 40, 80), thresholds=(5.0,), finalists=1, copies=(), tree_states=())
     asked = LearnConfig(min_instances=80)
     search = learn_well(BinaryData.of(blocks(300, 8)), asked, effort, seed=0).search
     bags = [tried for tried in search.tried if np.isfinite(tried.bag)]
     assert search.chosen.min_instances == best_rows
     assert search.chosen.smoothing == 5 * asked.smoothing
     assert {tried.config.min_instances for tried in bags} == finer | {80}
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_a_bag_has_both_kinds_of_circuits_if_that_is_better(better: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def score(self: object, config: LearnConfig, both_kinds: bool, single: float = -np.inf) -> Tried:
+        return Tried(config, single, float(both_kinds == better), both_kinds)
+
+    monkeypatch.setattr("xspn.learning.quality.search._Search._pilot", score)
+    effort = replace(SMALL, both_kinds=True, circuits=2, copies=(), tree_states=())
+    found = learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), effort, seed=0)
+    kinds = [any(isinstance(node, Exchangeable) for node in Graph(root).leaves) for root in found.graph.root.children]
+    assert kinds == ([True, False] if better else [True, True])
+    assert ("both kinds" in str(found.search.parts[0])) == better
+
+
+def test_more_trees_are_taken_as_long_as_that_is_clearly_better() -> None:
+    rng = np.random.default_rng(0)
+    everything_goes_together = rng.normal(size=(1500, 4)) @ rng.normal(size=(4, 30)) + rng.normal(size=(1500, 30)) > 0
+    chain = np.cumsum(rng.random((1500, 30)) < 0.15, axis=1) % 2
+    effort = replace(SMALL, copies=(), circuits=1, pilots=1, tree_states=(4,), trees=4)
+
+    def number_of_trees(rows: np.ndarray) -> int:
+        data, held_out = BinaryData.of(rows[:900].astype(np.uint8)), HeldOut.of(rows[900:].astype(np.uint8))
+        parts = learn_well(data, LearnConfig(), effort, 0, held_out=held_out).search.parts
+        return next(part.number for part in parts if part.kind == "trees")
+
+    assert number_of_trees(everything_goes_together) == 4  # no tree is right
+    assert number_of_trees(chain) == 1
 
 
 def test_the_trace_belongs_to_the_whole() -> None:
@@ -186,11 +215,16 @@ def test_without_smoothing_copies_are_smoothed_a_little() -> None:
 
 
 def test_more_parameters_must_be_clearly_better() -> None:
-    plain, other = (Graph(Bernoulli(0, p=p)) for p in (0.5, 0.6))
-    few = np.array([[1], [1], [0]])
-    assert not HeldOut.of(few).clearly_prefers(other, plain)  # better, but on three rows
-    assert HeldOut.of(np.tile(few, (100, 1))).clearly_prefers(other, plain)
-    assert not HeldOut.of(few).clearly_prefers(plain, plain)
+    graphs = [Graph(Bernoulli(0, p=p)) for p in (0.6, 0.5)]
+    few = HeldOut.of(np.array([[1], [1], [0]]))
+    many = HeldOut.of(np.tile(few.rows, (100, 1)))
+    assert not few.clearly_prefers(*map(few.row_scores, graphs))  # better, but on three rows
+    assert many.clearly_prefers(*map(many.row_scores, graphs))
+    assert not few.clearly_prefers(few.row_scores(graphs[0]), few.row_scores(graphs[0]))
+
+
+def test_one_row_tells_nothing_clearly() -> None:
+    assert not HeldOut.of(np.ones((1, 1))).clearly_prefers(np.array([-1.0]), np.array([-2.0]))
 
 
 @pytest.mark.parametrize("fallback", ["auto", "sparing", "blocks", "exchangeable", "factorized", "chow_liu"])
@@ -202,7 +236,7 @@ def test_conventional_settings_have_no_exchangeable_leaves(fallback: str) -> Non
 def test_a_mixture_says_what_it_is_made_of() -> None:
     model = XSPN(quality="balanced", random_state=0).fit(blocks(300, 13))
     assert model.explain().startswith("Made of ")
-    assert "trees (2; 8 kinds" in model.explain()
+    assert "trees (1; 8 kinds" in model.explain()
 
 
 def test_a_circuit_without_decisions_says_so() -> None:

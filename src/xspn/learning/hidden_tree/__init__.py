@@ -9,8 +9,8 @@ Broeck, 2021). It is a circuit: a sum over the kinds of a block for each kind of
 
 from xspn.learning.hidden_tree.circuit import circuit_of
 from xspn.learning.hidden_tree.counts import CountedRows, every_variable_alone
-from xspn.learning.hidden_tree.fit import FittedTree, TreeOptions, fit_tree
-from xspn.learning.hidden_tree.tree import Tree, tree_of
+from xspn.learning.hidden_tree.fit import FittedTree, TreeOptions, fit_tree, row_scores
+from xspn.learning.hidden_tree.tree import Tree, sampled_tree, tree_of
 
 __all__ = [
     "CountedRows",
@@ -20,5 +20,7 @@ __all__ = [
     "circuit_of",
     "every_variable_alone",
     "fit_tree",
+    "row_scores",
+    "sampled_tree",
     "tree_of",
 ]

@@ -117,8 +117,16 @@ def _shared_out(data: CountedRows, block: int, shares: FloatArray) -> FloatArray
     return np.asarray(shares.T @ even[data.which[:, block]])
 
 
+def row_scores(fitted: FittedTree, data: CountedRows) -> FloatArray:
+    """Return the log-probability of each row, in single precision."""
+    return _logs(fitted.tree, fitted.tables, data)
+
+
 def _mean(tree: Tree, tables: Tables, data: CountedRows) -> float:
+    return float(np.average(_logs(tree, tables, data), weights=data.weights))
+
+
+def _logs(tree: Tree, tables: Tables, data: CountedRows) -> FloatArray:
     rows = np.arange(len(data.weights))
     parts = np.split(rows, range(ROWS_AT_ONCE, len(rows), ROWS_AT_ONCE))
-    logs = np.concatenate([log_likelihoods(tree, tables, data, part) for part in parts])
-    return float(np.average(logs, weights=data.weights))
+    return np.concatenate([log_likelihoods(tree, tables, data, part) for part in parts])

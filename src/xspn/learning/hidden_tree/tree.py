@@ -1,7 +1,7 @@
 """Which block hangs under which."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from xspn._core.arrays import FloatArray, IntArray
 from xspn.learning.hidden_tree.counts import CountedRows
 
 ENOUGH_ROWS = 20_000  # to tell which blocks go together
+SAMPLED_SHARE, SAMPLED_AT_LEAST = 0.05, 200  # so few rows that two samples give two trees
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,21 @@ def tree_of(data: CountedRows) -> Tree:
     np.fill_diagonal(distances, 0.0)
     order, parents = breadth_first_order(minimum_spanning_tree(distances), root, directed=False)
     return Tree.of([int(parent) if parent >= 0 else -1 for parent in parents], [int(node) for node in order])
+
+
+def sampled_tree(data: CountedRows, seed: int) -> Tree:
+    """Return the tree that a small sample of the rows tells: one of many that are nearly as good as the best."""
+    total = data.weights.sum()
+    n_drawn = max(SAMPLED_AT_LEAST, round(SAMPLED_SHARE * total))
+    drawn = np.random.default_rng(seed).multinomial(n_drawn, data.weights / total)
+    rows = drawn.nonzero()[0]
+    sample = replace(
+        data,
+        weights=drawn[rows].astype(np.float64),
+        which=data.which[rows],
+        log_arrangements=data.log_arrangements[rows],
+    )
+    return tree_of(sample)
 
 
 def mutual_information(data: CountedRows) -> FloatArray:

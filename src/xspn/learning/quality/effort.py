@@ -23,8 +23,8 @@ class Effort:
             want other ones than a circuit.
         leaves: What becomes of small slices, if nothing else was asked for: circuits that are mixed with many others
             need no mixtures in their leaves.
-        both_kinds: Whether every other circuit of a bag is learned without exchangeable leaves: the two kinds err in
-            different ways, and a mixture is better than either.
+        both_kinds: Whether every other circuit of a bag may be learned without exchangeable leaves: the two kinds err
+            in different ways, and a mixture is often better than either.
         refined_smoothings: With which multiples of α EM fits copies and trees; what is best for rows kept apart is
             taken.
         bases: How many circuits, the best one and smaller ones, are copied for EM to take the copies apart.
@@ -33,7 +33,8 @@ class Effort:
         refined_cells: The largest number of parameters times rows that EM is asked to work on.
         refined_parameters: The largest number of parameters, for tables of few rows.
         tree_states: How many kinds each block of a hidden tree may have.
-        trees: How many trees are mixed, with the number of kinds that is best.
+        trees: How many trees are mixed at most, with the number of kinds that is best: more, as long as that is clearly
+            better.
         tree_cells: The largest number of moves between kinds, times rows, of a tree.
     """
 
@@ -81,6 +82,6 @@ EFFORTS = {
         both_kinds=True,
         copies=(10, 40),
         tree_states=(8, 16, 32, 64),
-        trees=4,
+        trees=8,
     ),
 }

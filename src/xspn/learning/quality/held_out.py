@@ -33,15 +33,19 @@ class HeldOut:
         """Return the mean log-likelihood."""
         return self.mean(self.row_scores(graph))
 
-    def clearly_prefers(self, larger: Graph, smaller: Graph) -> bool:
-        """Whether the larger of two models is better by more than a standard error of the difference.
+    def clearly_prefers(self, larger: FloatArray, smaller: FloatArray) -> bool:
+        """Whether rows score better with the larger of two models, by more than a standard error of the difference.
 
         Less is noise, for which nobody wants to pay in parameters.
+
+        Args:
+            larger: The log-likelihood of each row by the larger model.
+            smaller: That by the smaller model.
         """
-        gains = self.row_scores(larger) - self.row_scores(smaller)
+        gains, n_others = larger - smaller, self.weights.sum() - 1
         gain = self.mean(gains)
         variance = self.mean((gains - gain) ** 2)
-        return bool(gain > np.sqrt(variance / self.weights.sum()))
+        return bool(n_others > 0 and gain > np.sqrt(variance / n_others))
 
     def mean(self, row_scores: FloatArray) -> float:
         """Return the weighted mean of what rows score."""

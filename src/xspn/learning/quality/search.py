@@ -33,11 +33,13 @@ class Tried:
         config: The setting.
         single: The mean log-likelihood with one circuit; −inf if that was not tried.
         bag: That with a small bag; −inf if it did not get that far.
+        both_kinds: Whether every other circuit of the bag was learned without exchangeable leaves.
     """
 
     config: LearnConfig
     single: float = -np.inf
     bag: float = -np.inf
+    both_kinds: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,15 +94,13 @@ class _Search:
         else:
             self.train, self.held_out = data, held_out
         self.settings = effort.settings(config)
+        self.both_kinds = effort.both_kinds and config.conventional != config
         self.step, self.done = step, 0
-        pilots = 0
-        if effort.pilots > 1:
-            pilots = effort.finalists + len(effort.smoothings) - 1 + len(self._least_rows()) - 1
         partners = copies.number_of_fits(effort)
         if self._bits() is not None:
             partners += trees.number_of_fits(effort, config)
         bags = 1 if held_out is not None else 2
-        self.n_steps = len(self.settings) + pilots + bags + partners
+        self.n_steps = len(self.settings) + self._most_pilots() + bags + partners
 
     def run(self) -> LearnedWell:
         """Search, then learn."""
@@ -113,8 +113,10 @@ class _Search:
         singles = [self._learned(self.train, config, 1).graph for config in self.settings]
         tried = [Tried(config, self.held_out.score(one)) for config, one in zip(self.settings, singles, strict=True)]
         tried = self._piloted(tried)
-        best = max(tried, key=lambda one: one.bag if self.effort.pilots > 1 else one.single).config
-        setting = f"ρ {best.independence_threshold:g}, at least {best.min_instances} rows"
+        best = max(tried, key=lambda one: one.bag if self.effort.pilots > 1 else one.single)
+        setting = f"ρ {best.config.independence_threshold:g}, at least {best.config.min_instances} rows"
+        if best.both_kinds:
+            setting += ", both kinds"
         parts: tuple[Part, ...] = (Part("bag", self.effort.circuits, setting),)
         partners = self._partners(singles)
         if partners:
@@ -122,22 +124,34 @@ class _Search:
             learned, parts = mixed([bag, *partners], self.held_out, None if self.train is self.data else self.data)
         else:
             learned = self._bag(self.data, best)
-        return LearnedWell(learned.graph, learned.trace, Search(tuple(tried), best, parts))
+        return LearnedWell(learned.graph, learned.trace, Search(tuple(tried), best.config, parts))
+
+    def _most_pilots(self) -> int:
+        """Return how many small bags are learned at most."""
+        if self.effort.pilots == 1:
+            return 0
+        return self.effort.finalists + len(self.effort.smoothings) - 1 + len(self._least_rows()) - 1 + self.both_kinds
 
     def _piloted(self, tried: list[Tried]) -> list[Tried]:
-        """Return what was tried with scores of small bags: of the best settings, smoothed more, with finer leaves."""
+        """Return what was tried with scores of small bags: of the best settings, then of others near the best of these.
+
+        The others have more smoothing, then smaller leaves, then circuits of one kind only.
+        """
         if self.effort.pilots == 1:
             return tried
         finalists = sorted(tried, key=lambda one: -one.single)[: self.effort.finalists]
-        piloted = [replace(one, bag=self._pilot(one.config)) for one in finalists]
-        plain = max(piloted, key=lambda one: one.bag).config
-        for alpha, around in self.effort.smoothings:
-            config = replace(plain, smoothing=alpha * plain.smoothing, shrinkage=around * plain.shrinkage)
-            if config != plain:
-                piloted.append(Tried(config, bag=self._pilot(config)))
+        piloted = [self._pilot(one.config, self.both_kinds, one.single) for one in finalists]
+        piloted += [self._pilot(config, self.both_kinds) for config in self._smoother(_best_bag(piloted).config)]
         piloted += self._finer(piloted)
+        if self.both_kinds:
+            piloted.append(self._pilot(_best_bag(piloted).config, both_kinds=False))
         known = {one.config for one in piloted}
         return piloted + [one for one in tried if one.config not in known]
+
+    def _smoother(self, plain: LearnConfig) -> list[LearnConfig]:
+        """Return a setting with other smoothing: a bag may want more of it, or less, than one circuit."""
+        factors = (factor for factor in self.effort.smoothings if factor != (1.0, 1.0))
+        return [replace(plain, smoothing=a * plain.smoothing, shrinkage=k * plain.shrinkage) for a, k in factors]
 
     def _finer(self, piloted: list[Tried]) -> list[Tried]:
         """Return small bags with ever smaller leaves than the best one has, as long as that gains.
@@ -145,12 +159,12 @@ class _Search:
         A bag averages out what small leaves get wrong, the more so with its own smoothing: the settings that are best
         for one circuit are too coarse for it.
         """
-        best, known, found = max(piloted, key=lambda one: one.bag), {one.config for one in piloted}, list[Tried]()
+        best, known, found = _best_bag(piloted), {one.config for one in piloted}, list[Tried]()
         for rows in self._least_rows():
             config = replace(best.config, min_instances=rows)
             if rows >= best.config.min_instances or config in known:
                 continue
-            found.append(Tried(config, bag=self._pilot(config)))
+            found.append(self._pilot(config, self.both_kinds))
             if found[-1].bag <= best.bag:
                 break
             best = found[-1]
@@ -160,15 +174,16 @@ class _Search:
         """Return the sizes of leaves that are tried, the largest first."""
         return sorted({config.min_instances for config in self.settings}, reverse=True)
 
-    def _pilot(self, config: LearnConfig) -> float:
+    def _pilot(self, config: LearnConfig, both_kinds: bool, single: float = -np.inf) -> Tried:
         """Return how good a small bag is."""
-        return self.held_out.score(self._learned(self.train, config, self.effort.pilots).graph)
+        bag = self._learned(self.train, config, self.effort.pilots, both_kinds).graph
+        return Tried(config, single, self.held_out.score(bag), both_kinds)
 
-    def _bag(self, data: TrainingData, config: LearnConfig) -> Learned:
-        return self._learned(data, config, self.effort.circuits)
+    def _bag(self, data: TrainingData, chosen: Tried) -> Learned:
+        return self._learned(data, chosen.config, self.effort.circuits, chosen.both_kinds)
 
-    def _learned(self, data: TrainingData, config: LearnConfig, n_circuits: int) -> Learned:
-        others = [config.conventional] if self.effort.both_kinds and config.conventional != config else []
+    def _learned(self, data: TrainingData, config: LearnConfig, n_circuits: int, both_kinds: bool = False) -> Learned:
+        others = [config.conventional] if both_kinds else []
         found = learn_bag(data, config, child_seed(self.seed, 1), n_circuits, self.n_jobs, others=others)
         self._tick()
         return found
@@ -192,3 +207,7 @@ class _Search:
         self.done += 1
         if self.step is not None:
             self.step(min(self.done, self.n_steps - 1), self.n_steps)
+
+
+def _best_bag(tried: Sequence[Tried]) -> Tried:
+    return max(tried, key=lambda one: one.bag)

@@ -7,6 +7,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from xspn._core.arrays import FloatArray
 from xspn._core.random import child_seed
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Sum
@@ -23,6 +24,8 @@ from xspn.learning.hidden_tree import (
     circuit_of,
     every_variable_alone,
     fit_tree,
+    row_scores,
+    sampled_tree,
     tree_of,
 )
 from xspn.learning.mevm.evidence import Partition
@@ -41,12 +44,10 @@ class _Ground:
 
     groups: tuple[TestedBlock, ...]
     rows: CountedRows
-    tree: Tree
 
     @classmethod
     def of(cls, data: BinaryData, groups: tuple[TestedBlock, ...]) -> "_Ground":
-        rows = CountedRows.of(data.rows(), data.weights, _blocks(groups))
-        return cls(groups, rows, tree_of(rows))
+        return cls(groups, CountedRows.of(data.rows(), data.weights, _blocks(groups)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,7 @@ class _Plan:
     """What a tree is to be fitted with; by the rows kept apart, or up to the pass that they have found best."""
 
     ground: _Ground
+    tree: Tree
     options: TreeOptions
     seed: int
     apart: CountedRows | None
@@ -61,9 +63,8 @@ class _Plan:
 
     def carried_out(self) -> FittedTree:
         """Fit the tree."""
-        rows, tree = self.ground.rows, self.ground.tree
         with threadpool_limits(1, user_api="blas"):  # messages are small, and sums come out the same everywhere
-            return fit_tree(rows, tree, self.options, self.seed, self.apart, self.last_pass)
+            return fit_tree(self.ground.rows, self.tree, self.options, self.seed, self.apart, self.last_pass)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,8 @@ def number_of_fits(effort: Effort, config: LearnConfig) -> int:
     if not effort.tree_states:
         return 0
     partitions = 1 if config.exchangeability is None else 2
-    return partitions * len(effort.tree_states) + len(effort.refined_smoothings) - 1 + effort.trees - 1
+    others = effort.trees if effort.trees > 1 else 0  # the second one is fitted twice
+    return partitions * len(effort.tree_states) + len(effort.refined_smoothings) - 1 + others
 
 
 def best_trees(
@@ -113,15 +115,15 @@ def best_trees(
         states = [k for k in effort.tree_states if _is_small_enough(data, len(groups), k, effort)]
         if states:
             ground = _Ground.of(data, groups)
+            tree = tree_of(ground.rows)
             apart = CountedRows.of(held_out.rows, held_out.weights, _blocks(groups))
-            plans += [_Plan(ground, TreeOptions(k, alphas[0]), child_seed(seed, 0), apart) for k in states]
+            plans += [_Plan(ground, tree, TreeOptions(k, alphas[0]), child_seed(seed, 0), apart) for k in states]
     if not plans:
         return None
     best = best_of(grown(plans))
     plans = [replace(best.plan, options=replace(best.plan.options, smoothing=alpha)) for alpha in alphas[1:]]
-    best = best_of([best, *grown(plans)])
-    plan = best.plan
-    trees = [best, *grown([replace(plan, seed=child_seed(seed, index)) for index in range(1, effort.trees)])]
+    trees = _joined(best_of([best, *grown(plans)]), held_out, effort.trees, seed, grown)
+    plan = trees[0].plan
     setting = f"{plan.options.states} kinds, {len(plan.ground.groups)} blocks, α {plan.options.smoothing:g}"
 
     def learned_again(rows: TrainingData) -> Learned:
@@ -131,6 +133,37 @@ def best_trees(
         return _mixture(grown(again))
 
     return Partner(Part("trees", len(trees), setting), _mixture(trees), learned_again)
+
+
+def _joined(
+    best: _Grown, held_out: HeldOut, most: int, seed: int, grown: Callable[[Sequence[_Plan]], list[_Grown]]
+) -> list[_Grown]:
+    """Return a tree and others like it, twice as many as before as long as rows kept apart clearly prefer that.
+
+    The others start elsewhere. Whether they are also trees of other edges is decided with the first of them: such ones
+    are worse alone, but err in more different ways.
+    """
+
+    def scores(trees: Sequence[_Grown]) -> FloatArray:
+        logs = [row_scores(one.tree, one.plan.apart) for one in trees if one.plan.apart is not None]
+        return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)))
+
+    def others(first: int, last: int, other_edges: bool) -> list[_Plan]:
+        plans = [replace(best.plan, seed=child_seed(seed, index)) for index in range(first, last)]
+        rows = best.plan.ground.rows
+        return [replace(one, tree=sampled_tree(rows, one.seed)) for one in plans] if other_edges else plans
+
+    if most == 1:
+        return [best]
+    same, other = ([best, one] for one in grown([*others(1, 2, False), *others(1, 2, True)]))
+    other_edges = held_out.mean(scores(other)) > held_out.mean(scores(same))
+    trees, more = [best], other if other_edges else same
+    while held_out.clearly_prefers(scores(more), scores(trees)):
+        trees = more
+        if 2 * len(trees) > most:
+            break
+        more = trees + grown(others(len(trees), 2 * len(trees), other_edges))
+    return trees
 
 
 def _partitions(data: BinaryData, config: LearnConfig) -> list[tuple[TestedBlock, ...]]:
