@@ -209,6 +209,6 @@ def test_bad_weights_are_refused(data):
 def test_a_class_of_one_row_is_named_where_rows_must_be_kept_apart(data):
     X, y = data
     y[0] = 7
-    with pytest.raises(DataError, match=r'class 7: X: too few rows .* use quality="fast"'):
+    with pytest.raises(DataError, match=r"class 7: X: too few rows .* quality 'fast' needs none"):
         XSPNClassifier(quality="balanced", **SMALL).fit(X, y)
     assert XSPNClassifier(**SMALL).fit(X, y).classes_.tolist() == [0, 1, 2, 7]

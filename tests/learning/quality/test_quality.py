@@ -14,12 +14,12 @@ from xspn.estimators.explain import explain
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag
+from xspn.learning.hidden_tree import Tree
 from xspn.learning.parameters import EMOptions
 from xspn.learning.quality import EFFORTS, Effort, HeldOut, learn_well
 from xspn.learning.quality.copies import em_options, taken_apart
 from xspn.learning.quality.held_out import keep_apart
 from xspn.learning.quality.mixing import best_shares
-from xspn.learning.quality.search import Tried
 from xspn.learning.trace import Trace
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.exchangeable import Exchangeable
@@ -37,6 +37,7 @@ SMALL = Effort(
     tree_states=(2, 4),
     trees=2,
 )
+FEW = {"pilots": 2, "circuits": 2, "copies": (2,), "passes": 5, "tree_states": (2, 4), "trees": 4}  # quick
 
 
 def blocks(n_rows: int, seed: int) -> np.ndarray:
@@ -122,8 +123,8 @@ def test_more_effort_is_better_and_repeatable(with_valid: bool) -> None:
 def test_leaves_of_a_bag_become_smaller_as_long_as_it_gains(
     best_rows: int, finer: set[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def score(self: object, config: LearnConfig, both_kinds: bool, single: float = -np.inf) -> Tried:
-        return Tried(config, single, -abs(config.min_instances - best_rows) + config.smoothing, both_kinds)
+    def score(self: object, config: LearnConfig, both_kinds: bool) -> float:
+        return -abs(config.min_instances - best_rows) + config.smoothing
 
     monkeypatch.setattr("xspn.learning.quality.search._Search._pilot", score)
     monkeypatch.setattr(HeldOut, "score", lambda self, graph: 0.0)
@@ -138,8 +139,8 @@ def test_leaves_of_a_bag_become_smaller_as_long_as_it_gains(
 
 @pytest.mark.parametrize("better", [True, False])
 def test_a_bag_has_both_kinds_of_circuits_if_that_is_better(better: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def score(self: object, config: LearnConfig, both_kinds: bool, single: float = -np.inf) -> Tried:
-        return Tried(config, single, float(both_kinds == better), both_kinds)
+    def score(self: object, config: LearnConfig, both_kinds: bool) -> float:
+        return float(both_kinds == better)
 
     monkeypatch.setattr("xspn.learning.quality.search._Search._pilot", score)
     effort = replace(SMALL, both_kinds=True, circuits=2, copies=(), tree_states=())
@@ -149,19 +150,39 @@ def test_a_bag_has_both_kinds_of_circuits_if_that_is_better(better: bool, monkey
     assert ("both kinds" in str(found.search.parts[0])) == better
 
 
-def test_more_trees_are_taken_as_long_as_that_is_clearly_better() -> None:
-    rng = np.random.default_rng(0)
-    everything_goes_together = rng.normal(size=(1500, 4)) @ rng.normal(size=(4, 30)) + rng.normal(size=(1500, 30)) > 0
-    chain = np.cumsum(rng.random((1500, 30)) < 0.15, axis=1) % 2
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_no_setting_is_tried_twice_and_no_score_is_lost(smoothing: float) -> None:
+    config = LearnConfig(smoothing=smoothing, shrinkage=0.0)
+    tried = learn_well(BinaryData.of(blocks(300, 10)), config, replace(EFFORTS["best"], **FEW), seed=0).search.tried
+    bags = [(one.config, one.both_kinds) for one in tried if np.isfinite(one.bag)]
+    assert len(bags) == len(set(bags))
+    assert sum(np.isfinite(one.single) for one in {one.config: one for one in tried}.values()) == 12
+
+
+FACTORS = np.random.default_rng(0).normal(size=(4, 30))  # everything goes together: no tree is right
+
+
+def number_of_trees_and_setting() -> tuple[int, str]:
+    rng = np.random.default_rng(1)
+    rows = (rng.normal(size=(1500, 4)) @ FACTORS + rng.normal(size=(1500, 30)) > 0).astype(np.uint8)
     effort = replace(SMALL, copies=(), circuits=1, pilots=1, tree_states=(4,), trees=4)
+    config = LearnConfig(exchangeability=None)
+    found = learn_well(BinaryData.of(rows[:900]), config, effort, 0, held_out=HeldOut.of(rows[900:]))
+    part = next(part for part in found.search.parts if part.kind == "trees")
+    return part.number, part.setting
 
-    def number_of_trees(rows: np.ndarray) -> int:
-        data, held_out = BinaryData.of(rows[:900].astype(np.uint8)), HeldOut.of(rows[900:].astype(np.uint8))
-        parts = learn_well(data, LearnConfig(), effort, 0, held_out=held_out).search.parts
-        return next(part.number for part in parts if part.kind == "trees")
 
-    assert number_of_trees(everything_goes_together) == 4  # no tree is right
-    assert number_of_trees(chain) == 1
+def test_more_trees_of_different_edges_are_taken_where_no_tree_is_right() -> None:
+    number, setting = number_of_trees_and_setting()
+    assert number == 4
+    assert setting.endswith(", different edges")
+
+
+def test_trees_have_the_same_edges_if_others_are_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = Tree.of([v - 1 for v in range(30)], range(30))
+    monkeypatch.setattr("xspn.learning.quality.trees.sampled_tree", lambda rows, seed: chain)
+    _, setting = number_of_trees_and_setting()
+    assert "edges" not in setting
 
 
 def test_the_trace_belongs_to_the_whole() -> None:
@@ -170,11 +191,16 @@ def test_the_trace_belongs_to_the_whole() -> None:
     assert all(set(entry.variables) <= scope for entry, scope in zip(found.trace, scopes, strict=True))
 
 
-def test_progress_ends_with_all_steps() -> None:
+@pytest.mark.parametrize("effort", [SMALL, replace(EFFORTS["best"], **FEW), replace(EFFORTS["balanced"], circuits=2)])
+@pytest.mark.parametrize("with_valid", [False, True])
+def test_progress_ends_with_all_steps(effort: Effort, with_valid: bool) -> None:
     told: list[tuple[int, int]] = []
-    learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), SMALL, 0, step=lambda done, of: told.append((done, of)))
+    held_out = HeldOut.of(blocks(100, 7)) if with_valid else None
+    data = BinaryData.of(blocks(300, 8))
+    learn_well(data, LearnConfig(), effort, 0, held_out=held_out, step=lambda done, of: told.append((done, of)))
     assert told[-1][0] == told[-1][1]
     assert told == sorted(told)
+    assert len(told) - 1 <= told[-1][1]  # not one step more than was said; the last call is none
 
 
 def test_too_large_a_circuit_is_not_refined() -> None:
@@ -215,16 +241,12 @@ def test_without_smoothing_copies_are_smoothed_a_little() -> None:
 
 
 def test_more_parameters_must_be_clearly_better() -> None:
-    graphs = [Graph(Bernoulli(0, p=p)) for p in (0.6, 0.5)]
-    few = HeldOut.of(np.array([[1], [1], [0]]))
-    many = HeldOut.of(np.tile(few.rows, (100, 1)))
-    assert not few.clearly_prefers(*map(few.row_scores, graphs))  # better, but on three rows
-    assert many.clearly_prefers(*map(many.row_scores, graphs))
-    assert not few.clearly_prefers(few.row_scores(graphs[0]), few.row_scores(graphs[0]))
-
-
-def test_one_row_tells_nothing_clearly() -> None:
-    assert not HeldOut.of(np.ones((1, 1))).clearly_prefers(np.array([-1.0]), np.array([-2.0]))
+    plain, other = (Graph(Bernoulli(0, p=p)) for p in (0.5, 0.6))
+    few = np.array([[1], [1], [0]])
+    assert not HeldOut.of(few).clearly_prefers(other, plain)  # better, but on three rows
+    assert not HeldOut.of(few[:1]).clearly_prefers(other, plain)
+    assert HeldOut.of(np.tile(few, (100, 1))).clearly_prefers(other, plain)
+    assert not HeldOut.of(few).clearly_prefers(plain, plain)
 
 
 @pytest.mark.parametrize("fallback", ["auto", "sparing", "blocks", "exchangeable", "factorized", "chow_liu"])
@@ -236,7 +258,7 @@ def test_conventional_settings_have_no_exchangeable_leaves(fallback: str) -> Non
 def test_a_mixture_says_what_it_is_made_of() -> None:
     model = XSPN(quality="balanced", random_state=0).fit(blocks(300, 13))
     assert model.explain().startswith("Made of ")
-    assert "trees (1; 8 kinds" in model.explain()
+    assert "trees (2; 8 kinds" in model.explain()
 
 
 def test_a_circuit_without_decisions_says_so() -> None:

@@ -63,9 +63,12 @@ def tree_of(data: CountedRows) -> Tree:
 
 
 def sampled_tree(data: CountedRows, seed: int) -> Tree:
-    """Return the tree that a small sample of the rows tells: one of many that are nearly as good as the best."""
+    """Return the tree that a sample of the rows tells: one of many that are nearly as good as the best.
+
+    The sample is small or, where rows are few, a bootstrap sample.
+    """
     total = data.weights.sum()
-    n_drawn = max(SAMPLED_AT_LEAST, round(SAMPLED_SHARE * total))
+    n_drawn = round(min(max(SAMPLED_AT_LEAST, SAMPLED_SHARE * total), max(total, 1.0)))
     drawn = np.random.default_rng(seed).multinomial(n_drawn, data.weights / total)
     rows = drawn.nonzero()[0]
     sample = replace(

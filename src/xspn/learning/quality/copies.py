@@ -81,8 +81,7 @@ def best_copies(
     for number in more:
         if summarize(best.of).parameters * number <= most:
             larger = refined(best.of, number, best.smoothing)
-            scores = (held_out.row_scores(one.graph) for one in (larger, best))
-            best = larger if held_out.clearly_prefers(*scores) else best
+            best = larger if held_out.clearly_prefers(larger.graph, best.graph) else best
 
     def learned_again(rows: TrainingData) -> Learned:
         options = em_options(best.smoothing, best.fit.best, tolerance=0.0)

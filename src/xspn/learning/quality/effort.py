@@ -24,7 +24,7 @@ class Effort:
         leaves: What becomes of small slices, if nothing else was asked for: circuits that are mixed with many others
             need no mixtures in their leaves.
         both_kinds: Whether every other circuit of a bag may be learned without exchangeable leaves: the two kinds err
-            in different ways, and a mixture is often better than either.
+            in different ways, and a mixture is often better than either. Small bags tell.
         refined_smoothings: With which multiples of α EM fits copies and trees; what is best for rows kept apart is
             taken.
         bases: How many circuits, the best one and smaller ones, are copied for EM to take the copies apart.
@@ -33,8 +33,7 @@ class Effort:
         refined_cells: The largest number of parameters times rows that EM is asked to work on.
         refined_parameters: The largest number of parameters, for tables of few rows.
         tree_states: How many kinds each block of a hidden tree may have.
-        trees: How many trees are mixed at most, with the number of kinds that is best: more, as long as that is clearly
-            better.
+        trees: How many trees are mixed at most, with the number of kinds that is best: more, as long as that is better.
         tree_cells: The largest number of moves between kinds, times rows, of a tree.
     """
 

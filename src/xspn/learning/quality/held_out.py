@@ -33,16 +33,12 @@ class HeldOut:
         """Return the mean log-likelihood."""
         return self.mean(self.row_scores(graph))
 
-    def clearly_prefers(self, larger: FloatArray, smaller: FloatArray) -> bool:
-        """Whether rows score better with the larger of two models, by more than a standard error of the difference.
+    def clearly_prefers(self, larger: Graph, smaller: Graph) -> bool:
+        """Whether the larger of two models is better by more than a standard error of the difference.
 
         Less is noise, for which nobody wants to pay in parameters.
-
-        Args:
-            larger: The log-likelihood of each row by the larger model.
-            smaller: That by the smaller model.
         """
-        gains, n_others = larger - smaller, self.weights.sum() - 1
+        gains, n_others = self.row_scores(larger) - self.row_scores(smaller), self.weights.sum() - 1
         gain = self.mean(gains)
         variance = self.mean((gains - gain) ** 2)
         return bool(n_others > 0 and gain > np.sqrt(variance / n_others))
@@ -64,8 +60,8 @@ def keep_apart(data: TrainingData, seed: int) -> tuple[TrainingData, HeldOut]:
     n_units = int(units.sum())
     if n_units < 2:
         raise DataError(
-            f"X: too few rows with a value ({n_units}) to keep some apart, by which settings could be chosen; use "
-            'quality="fast"'
+            f"X: too few rows with a value ({n_units}) to keep some apart, by which settings could be chosen; "
+            "quality 'fast' needs none"
         )
     n_apart = min(max(round(SHARE * n_units), 1), n_units - 1)
     drawn = np.random.default_rng(seed).multivariate_hypergeometric(units, n_apart, method="marginals")

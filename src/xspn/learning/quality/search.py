@@ -48,7 +48,7 @@ class Search:
 
     Attributes:
         tried: The settings that were tried.
-        chosen: That of the bag.
+        chosen: That of the bag; if it has circuits of both kinds, that of every other one.
         parts: What the circuit is a mixture of: what earned a share of a bag, copies, and trees.
     """
 
@@ -96,11 +96,10 @@ class _Search:
         self.settings = effort.settings(config)
         self.both_kinds = effort.both_kinds and config.conventional != config
         self.step, self.done = step, 0
-        partners = copies.number_of_fits(effort)
-        if self._bits() is not None:
-            partners += trees.number_of_fits(effort, config)
         bags = 1 if held_out is not None else 2
-        self.n_steps = len(self.settings) + self._most_pilots() + bags + partners
+        self.n_steps = len(self.settings) + self._most_pilots() + bags + copies.number_of_fits(effort)
+        if self._bits() is not None:
+            self.n_steps += trees.number_of_fits(effort, config, again=held_out is None)
 
     def run(self) -> LearnedWell:
         """Search, then learn."""
@@ -112,8 +111,11 @@ class _Search:
     def _found(self) -> LearnedWell:
         singles = [self._learned(self.train, config, 1).graph for config in self.settings]
         tried = [Tried(config, self.held_out.score(one)) for config, one in zip(self.settings, singles, strict=True)]
-        tried = self._piloted(tried)
-        best = max(tried, key=lambda one: one.bag if self.effort.pilots > 1 else one.single)
+        best = max(tried, key=lambda one: one.single)
+        if self.effort.pilots > 1:
+            piloted = self._piloted(tried)
+            best, known = _best_bag(piloted), {one.config for one in piloted}
+            tried = piloted + [one for one in tried if one.config not in known]
         setting = f"ρ {best.config.independence_threshold:g}, at least {best.config.min_instances} rows"
         if best.both_kinds:
             setting += ", both kinds"
@@ -133,51 +135,53 @@ class _Search:
         return self.effort.finalists + len(self.effort.smoothings) - 1 + len(self._least_rows()) - 1 + self.both_kinds
 
     def _piloted(self, tried: list[Tried]) -> list[Tried]:
-        """Return what was tried with scores of small bags: of the best settings, then of others near the best of these.
+        """Return small bags of the best settings, then of others near the best of these.
 
         The others have more smoothing, then smaller leaves, then circuits of one kind only.
         """
-        if self.effort.pilots == 1:
-            return tried
+        singles = {one.config: one.single for one in tried}
+
+        def piloted(config: LearnConfig, both_kinds: bool = self.both_kinds) -> Tried:
+            return Tried(config, singles.get(config, -np.inf), self._pilot(config, both_kinds), both_kinds)
+
         finalists = sorted(tried, key=lambda one: -one.single)[: self.effort.finalists]
-        piloted = [self._pilot(one.config, self.both_kinds, one.single) for one in finalists]
-        piloted += [self._pilot(config, self.both_kinds) for config in self._smoother(_best_bag(piloted).config)]
-        piloted += self._finer(piloted)
+        found = [piloted(one.config) for one in finalists]
+        found += [piloted(config) for config in self._smoother(_best_bag(found).config)]
+        self._add_finer(found, piloted)
         if self.both_kinds:
-            piloted.append(self._pilot(_best_bag(piloted).config, both_kinds=False))
-        known = {one.config for one in piloted}
-        return piloted + [one for one in tried if one.config not in known]
+            found.append(piloted(_best_bag(found).config, both_kinds=False))
+        return found
 
     def _smoother(self, plain: LearnConfig) -> list[LearnConfig]:
         """Return a setting with other smoothing: a bag may want more of it, or less, than one circuit."""
-        factors = (factor for factor in self.effort.smoothings if factor != (1.0, 1.0))
-        return [replace(plain, smoothing=a * plain.smoothing, shrinkage=k * plain.shrinkage) for a, k in factors]
+        settings = (
+            replace(plain, smoothing=alpha * plain.smoothing, shrinkage=around * plain.shrinkage)
+            for alpha, around in self.effort.smoothings
+        )
+        return [config for config in dict.fromkeys(settings) if config != plain]
 
-    def _finer(self, piloted: list[Tried]) -> list[Tried]:
-        """Return small bags with ever smaller leaves than the best one has, as long as that gains.
+    def _add_finer(self, found: list[Tried], piloted: Callable[[LearnConfig], Tried]) -> None:
+        """Add small bags with ever smaller leaves than the best one has, as long as that gains.
 
         A bag averages out what small leaves get wrong, the more so with its own smoothing: the settings that are best
         for one circuit are too coarse for it.
         """
-        best, known, found = _best_bag(piloted), {one.config for one in piloted}, list[Tried]()
-        for rows in self._least_rows():
+        best, known = _best_bag(found), {one.config for one in found}
+        for rows in (rows for rows in self._least_rows() if rows < best.config.min_instances):
             config = replace(best.config, min_instances=rows)
-            if rows >= best.config.min_instances or config in known:
-                continue
-            found.append(self._pilot(config, self.both_kinds))
-            if found[-1].bag <= best.bag:
+            if config in known:  # and has lost
                 break
-            best = found[-1]
-        return found
+            found.append(piloted(config))
+            if _best_bag(found) is not found[-1]:
+                break
 
     def _least_rows(self) -> list[int]:
         """Return the sizes of leaves that are tried, the largest first."""
         return sorted({config.min_instances for config in self.settings}, reverse=True)
 
-    def _pilot(self, config: LearnConfig, both_kinds: bool, single: float = -np.inf) -> Tried:
+    def _pilot(self, config: LearnConfig, both_kinds: bool) -> float:
         """Return how good a small bag is."""
-        bag = self._learned(self.train, config, self.effort.pilots, both_kinds).graph
-        return Tried(config, single, self.held_out.score(bag), both_kinds)
+        return self.held_out.score(self._learned(self.train, config, self.effort.pilots, both_kinds).graph)
 
     def _bag(self, data: TrainingData, chosen: Tried) -> Learned:
         return self._learned(data, chosen.config, self.effort.circuits, chosen.both_kinds)
@@ -210,4 +214,5 @@ class _Search:
 
 
 def _best_bag(tried: Sequence[Tried]) -> Tried:
-    return max(tried, key=lambda one: one.bag)
+    """Return the best; of equals the first, and rather of one kind of circuits than of both."""
+    return max(tried, key=lambda one: (one.bag, not one.both_kinds))

@@ -61,27 +61,30 @@ class _Plan:
     apart: CountedRows | None
     last_pass: int | None = None
 
-    def carried_out(self) -> FittedTree:
-        """Fit the tree."""
+    def carried_out(self) -> tuple[FittedTree, FloatArray]:
+        """Fit the tree, and return it with the log-likelihoods of the rows kept apart."""
         with threadpool_limits(1, user_api="blas"):  # messages are small, and sums come out the same everywhere
-            return fit_tree(self.ground.rows, self.tree, self.options, self.seed, self.apart, self.last_pass)
+            tree = fit_tree(self.ground.rows, self.tree, self.options, self.seed, self.apart, self.last_pass)
+            return tree, np.empty(0) if self.apart is None else row_scores(tree, self.apart)
 
 
 @dataclass(frozen=True, eq=False)
 class _Grown:
-    """A tree, and what it was fitted with."""
+    """A tree, what it was fitted with, and the log-likelihoods of the rows kept apart, if there were any."""
 
     plan: _Plan
     tree: FittedTree
+    row_scores: FloatArray
 
 
-def number_of_fits(effort: Effort, config: LearnConfig) -> int:
-    """Return how many trees are fitted at most."""
+def number_of_fits(effort: Effort, config: LearnConfig, again: bool) -> int:
+    """Return how many trees are fitted at most; at the end all of them again, from all rows, if that is asked for."""
     if not effort.tree_states:
         return 0
     partitions = 1 if config.exchangeability is None else 2
-    others = effort.trees if effort.trees > 1 else 0  # the second one is fitted twice
-    return partitions * len(effort.tree_states) + len(effort.refined_smoothings) - 1 + others
+    chosen = partitions * len(effort.tree_states) + len(effort.refined_smoothings) - 1
+    others = effort.trees if effort.trees > 1 else 0  # the second one is fitted with two kinds of edges
+    return chosen + others + (effort.trees if again else 0)
 
 
 def best_trees(
@@ -101,8 +104,8 @@ def best_trees(
     def grown(plans: Sequence[_Plan]) -> list[_Grown]:
         found = []
         fitted = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(plan.carried_out)() for plan in plans)
-        for plan, tree in zip(plans, fitted, strict=True):
-            found.append(_Grown(plan, tree))
+        for plan, (tree, scores) in zip(plans, fitted, strict=True):
+            found.append(_Grown(plan, tree, scores))
             tick()
         return found
 
@@ -125,8 +128,11 @@ def best_trees(
     trees = _joined(best_of([best, *grown(plans)]), held_out, effort.trees, seed, grown)
     plan = trees[0].plan
     setting = f"{plan.options.states} kinds, {len(plan.ground.groups)} blocks, α {plan.options.smoothing:g}"
+    if any(one.plan.tree != plan.tree for one in trees):
+        setting += ", different edges"
 
     def learned_again(rows: TrainingData) -> Learned:
+        """Fit trees of the same edges, for as many passes, to all rows."""
         assert isinstance(rows, BinaryData)
         ground = _Ground.of(rows, plan.ground.groups)
         again = [replace(one.plan, ground=ground, apart=None, last_pass=one.tree.best_pass) for one in trees]
@@ -138,15 +144,15 @@ def best_trees(
 def _joined(
     best: _Grown, held_out: HeldOut, most: int, seed: int, grown: Callable[[Sequence[_Plan]], list[_Grown]]
 ) -> list[_Grown]:
-    """Return a tree and others like it, twice as many as before as long as rows kept apart clearly prefer that.
+    """Return a tree and others like it, twice as many as before as long as rows kept apart prefer that.
 
     The others start elsewhere. Whether they are also trees of other edges is decided with the first of them: such ones
     are worse alone, but err in more different ways.
     """
 
-    def scores(trees: Sequence[_Grown]) -> FloatArray:
-        logs = [row_scores(one.tree, one.plan.apart) for one in trees if one.plan.apart is not None]
-        return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)))
+    def score(trees: Sequence[_Grown]) -> float:
+        logs = np.logaddexp.reduce([one.row_scores for one in trees], axis=0)
+        return held_out.mean(logs) - float(np.log(len(trees)))
 
     def others(first: int, last: int, other_edges: bool) -> list[_Plan]:
         plans = [replace(best.plan, seed=child_seed(seed, index)) for index in range(first, last)]
@@ -156,9 +162,9 @@ def _joined(
     if most == 1:
         return [best]
     same, other = ([best, one] for one in grown([*others(1, 2, False), *others(1, 2, True)]))
-    other_edges = held_out.mean(scores(other)) > held_out.mean(scores(same))
+    other_edges = score(other) > score(same)
     trees, more = [best], other if other_edges else same
-    while held_out.clearly_prefers(scores(more), scores(trees)):
+    while score(more) > score(trees):
         trees = more
         if 2 * len(trees) > most:
             break
