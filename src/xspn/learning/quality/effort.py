@@ -33,7 +33,7 @@ class Effort:
         refined_cells: The largest number of parameters times rows that EM is asked to work on.
         refined_parameters: The largest number of parameters, for tables of few rows.
         tree_states: How many kinds each block of a hidden tree may have.
-        trees: How many trees are mixed at most, with the number of kinds that is best: more, as long as that is better.
+        trees: How many trees are mixed, with the number of kinds that is best.
         tree_cells: The largest number of moves between kinds, times rows, of a tree.
     """
 

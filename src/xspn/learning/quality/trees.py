@@ -142,34 +142,28 @@ def best_trees(
 
 
 def _joined(
-    best: _Grown, held_out: HeldOut, most: int, seed: int, grown: Callable[[Sequence[_Plan]], list[_Grown]]
+    best: _Grown, held_out: HeldOut, number: int, seed: int, grown: Callable[[Sequence[_Plan]], list[_Grown]]
 ) -> list[_Grown]:
-    """Return a tree and others like it, twice as many as before as long as rows kept apart prefer that.
+    """Return a tree and others like it.
 
     The others start elsewhere. Whether they are also trees of other edges is decided with the first of them: such ones
-    are worse alone, but err in more different ways.
+    are worse alone, but err in more different ways. That several are better than one is not asked: the first was the
+    best of many on the rows kept apart, so that these would favour it.
     """
 
     def score(trees: Sequence[_Grown]) -> float:
-        logs = np.logaddexp.reduce([one.row_scores for one in trees], axis=0)
-        return held_out.mean(logs) - float(np.log(len(trees)))
+        return held_out.mean(np.logaddexp.reduce([one.row_scores for one in trees], axis=0))
 
     def others(first: int, last: int, other_edges: bool) -> list[_Plan]:
         plans = [replace(best.plan, seed=child_seed(seed, index)) for index in range(first, last)]
         rows = best.plan.ground.rows
         return [replace(one, tree=sampled_tree(rows, one.seed)) for one in plans] if other_edges else plans
 
-    if most == 1:
+    if number == 1:
         return [best]
     same, other = ([best, one] for one in grown([*others(1, 2, False), *others(1, 2, True)]))
     other_edges = score(other) > score(same)
-    trees, more = [best], other if other_edges else same
-    while score(more) > score(trees):
-        trees = more
-        if 2 * len(trees) > most:
-            break
-        more = trees + grown(others(len(trees), 2 * len(trees), other_edges))
-    return trees
+    return (other if other_edges else same) + grown(others(2, number, other_edges))
 
 
 def _partitions(data: BinaryData, config: LearnConfig) -> list[tuple[TestedBlock, ...]]:
