@@ -37,6 +37,7 @@ SMALL = Effort(
     tree_states=(2, 4),
     trees=2,
 )
+FACTORS = np.random.default_rng(0).normal(size=(4, 30))  # everything goes together: no tree is right
 FEW = {"pilots": 2, "circuits": 2, "copies": (2,), "passes": 5, "tree_states": (2, 4), "trees": 4}  # quick
 
 
@@ -137,6 +138,19 @@ def test_leaves_of_a_bag_become_smaller_as_long_as_it_gains(
     assert {tried.config.min_instances for tried in bags} == finer | {80}
 
 
+def test_too_large_bags_are_not_tried() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(600, 4)) @ FACTORS + rng.normal(size=(600, 30)) > 0
+    effort = replace(SMALL, finalists=4, copies=(), tree_states=())
+
+    def least_rows_of_bags(effort: Effort) -> set[int]:
+        tried = learn_well(BinaryData.of(rows.astype(np.uint8)), LearnConfig(), effort, seed=0).search.tried
+        return {one.config.min_instances for one in tried if np.isfinite(one.bag)}
+
+    assert least_rows_of_bags(effort) == {20, 60}
+    assert len(least_rows_of_bags(replace(effort, bag_parameters=0.0))) == 1  # of the smallest circuit
+
+
 @pytest.mark.parametrize("better", [True, False])
 def test_a_bag_has_both_kinds_of_circuits_if_that_is_better(better: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def score(self: object, config: LearnConfig, both_kinds: bool) -> float:
@@ -157,9 +171,6 @@ def test_no_setting_is_tried_twice_and_no_score_is_lost(smoothing: float) -> Non
     bags = [(one.config, one.both_kinds) for one in tried if np.isfinite(one.bag)]
     assert len(bags) == len(set(bags))
     assert sum(np.isfinite(one.single) for one in {one.config: one for one in tried}.values()) == 12
-
-
-FACTORS = np.random.default_rng(0).normal(size=(4, 30))  # everything goes together: no tree is right
 
 
 def setting_of_trees() -> str:

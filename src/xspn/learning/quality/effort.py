@@ -19,6 +19,8 @@ class Effort:
         pilots: The number of circuits of such a bag; a bag wants smaller leaves than one circuit, so that the best one
             is tried again with ever smaller ones.
         circuits: The number of circuits of the final bag.
+        bag_parameters: The largest number of parameters of that bag, as far as one circuit tells: settings with larger
+            ones are not tried as bags.
         smoothings: With which multiples of α and of the shrinkage the best of the small bags is tried again: a bag may
             want other ones than a circuit.
         leaves: What becomes of small slices, if nothing else was asked for: circuits that are mixed with many others
@@ -42,6 +44,7 @@ class Effort:
     finalists: int
     pilots: int
     circuits: int
+    bag_parameters: float = 4e6
     smoothings: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
     leaves: str = "auto"
     both_kinds: bool = False

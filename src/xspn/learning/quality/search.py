@@ -11,6 +11,7 @@ import numpy as np
 
 from xspn._core.random import child_seed
 from xspn.circuit.graph import Graph
+from xspn.circuit.summary import summarize
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
@@ -113,7 +114,8 @@ class _Search:
         tried = [Tried(config, self.held_out.score(one)) for config, one in zip(self.settings, singles, strict=True)]
         best = max(tried, key=lambda one: one.single)
         if self.effort.pilots > 1:
-            piloted = self._piloted(tried)
+            sizes = [summarize(one).parameters for one in singles]
+            piloted = self._piloted(self._small_enough(tried, sizes))
             best, known = _best_bag(piloted), {one.config for one in piloted}
             tried = piloted + [one for one in tried if one.config not in known]
         setting = f"ρ {best.config.independence_threshold:g}, at least {best.config.min_instances} rows"
@@ -132,7 +134,13 @@ class _Search:
         """Return how many small bags are learned at most."""
         if self.effort.pilots == 1:
             return 0
-        return self.effort.finalists + len(self.effort.smoothings) - 1 + len(self._least_rows()) - 1 + self.both_kinds
+        least_rows = {config.min_instances for config in self.settings}
+        return self.effort.finalists + len(self.effort.smoothings) - 1 + len(least_rows) - 1 + self.both_kinds
+
+    def _small_enough(self, tried: list[Tried], sizes: list[int]) -> list[Tried]:
+        """Return the settings whose bags are not too large; that of the smallest circuit if there are none."""
+        largest = max(self.effort.bag_parameters / self.effort.circuits, min(sizes))
+        return [one for one, size in zip(tried, sizes, strict=True) if size <= largest]
 
     def _piloted(self, tried: list[Tried]) -> list[Tried]:
         """Return small bags of the best settings, then of others near the best of these.
@@ -147,7 +155,7 @@ class _Search:
         finalists = sorted(tried, key=lambda one: -one.single)[: self.effort.finalists]
         found = [piloted(one.config) for one in finalists]
         found += [piloted(config) for config in self._smoother(_best_bag(found).config)]
-        self._add_finer(found, piloted)
+        _add_finer(found, tried, piloted)
         if self.both_kinds:
             found.append(piloted(_best_bag(found).config, both_kinds=False))
         return found
@@ -159,25 +167,6 @@ class _Search:
             for alpha, around in self.effort.smoothings
         )
         return [config for config in dict.fromkeys(settings) if config != plain]
-
-    def _add_finer(self, found: list[Tried], piloted: Callable[[LearnConfig], Tried]) -> None:
-        """Add small bags with ever smaller leaves than the best one has, as long as that gains.
-
-        A bag averages out what small leaves get wrong, the more so with its own smoothing: the settings that are best
-        for one circuit are too coarse for it.
-        """
-        best, known = _best_bag(found), {one.config for one in found}
-        for rows in (rows for rows in self._least_rows() if rows < best.config.min_instances):
-            config = replace(best.config, min_instances=rows)
-            if config in known:  # and has lost
-                break
-            found.append(piloted(config))
-            if _best_bag(found) is not found[-1]:
-                break
-
-    def _least_rows(self) -> list[int]:
-        """Return the sizes of leaves that are tried, the largest first."""
-        return sorted({config.min_instances for config in self.settings}, reverse=True)
 
     def _pilot(self, config: LearnConfig, both_kinds: bool) -> float:
         """Return how good a small bag is."""
@@ -216,3 +205,22 @@ class _Search:
 def _best_bag(tried: Sequence[Tried]) -> Tried:
     """Return the best; of equals the first, and rather of one kind of circuits than of both."""
     return max(tried, key=lambda one: (one.bag, not one.both_kinds))
+
+
+def _add_finer(found: list[Tried], tried: list[Tried], piloted: Callable[[LearnConfig], Tried]) -> None:
+    """Add small bags with ever smaller leaves than the best one has, as long as that gains.
+
+    A bag averages out what small leaves get wrong, the more so with its own smoothing: the settings that are best for
+    one circuit are too coarse for it.
+    """
+    best, known = _best_bag(found).config, {one.config for one in found}
+    alike = (one.config for one in tried if one.config.independence_threshold == best.independence_threshold)
+    for rows in sorted(
+        (other.min_instances for other in alike if other.min_instances < best.min_instances), reverse=True
+    ):
+        config = replace(best, min_instances=rows)
+        if config in known:  # and has lost
+            break
+        found.append(piloted(config))
+        if _best_bag(found) is not found[-1]:
+            break
