@@ -44,7 +44,7 @@ class Effort:
     finalists: int
     pilots: int
     circuits: int
-    bag_parameters: float = 4e6
+    bag_parameters: float = 2e6
     smoothings: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
     leaves: str = "auto"
     both_kinds: bool = False
