@@ -1,6 +1,5 @@
 """Several circuits learned on bootstrap samples, mixed into one."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,25 +30,42 @@ def learn_bag(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     others: Sequence[LearnConfig] = (),
+    known: Sequence[Member] = (),
 ) -> Learned:
     """Learn one circuit, or a uniform mixture of circuits on bootstrap samples of the rows.
 
     One circuit is learned by threads, several by processes; the result is the same for any number of them. With
-    `others` several circuits are learned with different settings, in turn.
+    `others` several circuits are learned with different settings, in turn. What `learn_members` has found for the first
+    ones need not be learned again: it may be given as `known`.
     """
     whole_number("n_estimators", n_circuits, 1)
     check_n_jobs(n_jobs)
     if n_circuits == 1:
         # Where joblib's loops run on a cluster, its workers are many and none of them is a thread of this process.
         return learn(data, config, seed, min(effective_n_jobs(n_jobs), cpu_count()), progress)
-    settings = itertools.cycle([config, *others])
-    jobs = (delayed(_member)(data, next(settings), child_seed(seed, index)) for index in range(n_circuits))
+    numbers = range(len(known), n_circuits)
+    members = [*known[:n_circuits], *learn_members(data, config, seed, numbers, n_jobs, progress, others)]
+    return mixture_of(members, data.shape[1])
+
+
+def learn_members(
+    data: TrainingData,
+    config: LearnConfig,
+    seed: int,
+    numbers: range,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    others: Sequence[LearnConfig] = (),
+) -> list[Member]:
+    """Learn the circuits of a bag that have these numbers in it."""
+    settings = [config, *others]
+    jobs = (delayed(_member)(data, settings[k % len(settings)], child_seed(seed, k)) for k in numbers)
     members: list[Member] = []
     for member in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
         members.append(member)
         if progress is not None:
-            progress(len(members), n_circuits)
-    return mixture_of(members, data.shape[1])
+            progress(len(members), len(numbers))
+    return members
 
 
 def mixture_of(members: list[Member], n_variables: int) -> Learned:

@@ -17,9 +17,11 @@ from xspn.learning.ensemble import learn_bag
 from xspn.learning.hidden_tree import Tree
 from xspn.learning.parameters import EMOptions
 from xspn.learning.quality import EFFORTS, Effort, HeldOut, learn_well
+from xspn.learning.quality.bags import Bags, Tried, best_bag
 from xspn.learning.quality.copies import em_options, taken_apart
 from xspn.learning.quality.held_out import keep_apart
 from xspn.learning.quality.mixing import best_shares
+from xspn.learning.quality.trees import best_trees
 from xspn.learning.trace import Trace
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.exchangeable import Exchangeable
@@ -124,10 +126,10 @@ def test_more_effort_is_better_and_repeatable(with_valid: bool) -> None:
 def test_leaves_of_a_bag_become_smaller_as_long_as_it_gains(
     best_rows: int, finer: set[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def score(self: object, config: LearnConfig, both_kinds: bool) -> float:
-        return -abs(config.min_instances - best_rows) + config.smoothing
+    def score(self: object, tried: Tried, members: object) -> float:
+        return -abs(tried.config.min_instances - best_rows) + tried.config.smoothing
 
-    monkeypatch.setattr("xspn.learning.quality.search._Search._pilot", score)
+    monkeypatch.setattr(Bags, "_score", score)
     monkeypatch.setattr(HeldOut, "score", lambda self, graph: 0.0)
     effort = replace(SMALL, least_rows=(10, 20, 40, 80), thresholds=(5.0,), finalists=1, copies=(), tree_states=())
     asked = LearnConfig(min_instances=80)
@@ -153,15 +155,39 @@ def test_too_large_bags_are_not_tried() -> None:
 
 @pytest.mark.parametrize("better", [True, False])
 def test_a_bag_has_both_kinds_of_circuits_if_that_is_better(better: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def score(self: object, config: LearnConfig, both_kinds: bool) -> float:
-        return float(both_kinds == better)
+    def score(self: object, tried: Tried, members: object) -> float:
+        return float(tried.both_kinds == better)
 
-    monkeypatch.setattr("xspn.learning.quality.search._Search._pilot", score)
+    monkeypatch.setattr(Bags, "_score", score)
     effort = replace(SMALL, both_kinds=True, circuits=2, copies=(), tree_states=())
     found = learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), effort, seed=0)
     kinds = [any(isinstance(node, Exchangeable) for node in Graph(root).leaves) for root in found.graph.root.children]
     assert kinds == ([True, False] if better else [True, True])
     assert ("both kinds" in str(found.search.parts[0])) == better
+
+
+def test_a_large_bag_begins_with_the_circuits_of_the_small_one() -> None:
+    data, held_out = BinaryData.of(blocks(300, 8)), HeldOut.of(blocks(300, 9))
+    effort = replace(SMALL, both_kinds=True, pilots=3, circuits=4)
+    settings = effort.settings(LearnConfig())
+    singles = [learn_bag(data, config, 5).graph for config in settings]
+    bags = Bags(data, held_out, LearnConfig(), effort, 5, None, lambda: None)
+    chosen = best_bag(bags.piloted([Tried(config) for config in settings], singles))
+    others = [chosen.config.conventional] if chosen.both_kinds else []
+    from_scratch = learn_bag(data, chosen.config, 5, 4, others=others)
+    large = bags.large(chosen, data)
+    leaves = [[leaf.fingerprint() for leaf in graph.leaves] for graph in (large.graph, from_scratch.graph)]
+    assert leaves[0] == leaves[1]
+    np.testing.assert_array_equal(held_out.row_scores(large.graph), held_out.row_scores(from_scratch.graph))
+
+
+def test_trees_score_rows_as_their_circuit_does() -> None:
+    data, held_out = BinaryData.of(blocks(600, 8)), HeldOut.of(blocks(300, 9))
+    effort = replace(SMALL, tree_states=(4,), trees=3)
+    trees = best_trees(data, held_out, LearnConfig(), effort, 0, None, lambda: None)
+    assert trees is not None
+    by_circuit = held_out.row_scores(trees.learned.graph)
+    np.testing.assert_allclose(trees.row_scores, by_circuit, rtol=1e-6)  # messages are in single precision
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

@@ -90,7 +90,9 @@ def best_copies(
 
     size = summarize(best.of).parameters
     setting = f"{size:,} parameter{'s' if size != 1 else ''} each, α {best.smoothing:g}"
-    return Partner(Part("copies", best.number, setting), Learned(best.graph, Trace(())), learned_again)
+    graph = best.graph
+    scores = held_out.row_scores(graph)
+    return Partner(Part("copies", best.number, setting), Learned(graph, Trace(())), scores, learned_again)
 
 
 def _bases(circuits: Sequence[Graph], held_out: HeldOut, room: float, most: int) -> list[Graph]:

@@ -10,7 +10,6 @@ from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Sum
 from xspn.learning.assembly import Learned
 from xspn.learning.ensemble import joined_trace
-from xspn.learning.quality.held_out import HeldOut
 from xspn.learning.quality.part import Part, Partner
 from xspn.learning.shares import likeliest_shares
 from xspn.learning.source import TrainingData
@@ -20,17 +19,16 @@ PASSES = 200  # of EM over a few shares, which costs next to nothing
 
 
 def mixed(
-    partners: Sequence[Partner], held_out: HeldOut, all_rows: TrainingData | None
+    partners: Sequence[Partner], weights: FloatArray, all_rows: TrainingData | None
 ) -> tuple[Learned, tuple[Part, ...]]:
     """Return the mixture of all models that earn a share, and what it is made of.
 
     Args:
         partners: The models.
-        held_out: The rows kept apart.
+        weights: Those of the rows kept apart.
         all_rows: What the models are learned from again once their shares are known; None if they need not be.
     """
-    scores = np.array([held_out.row_scores(one.learned.graph) for one in partners])
-    shares = best_shares(scores, held_out.weights)
+    shares = best_shares(np.array([one.row_scores for one in partners]), weights)
     kept = [(one, share) for one, share in zip(partners, shares.tolist(), strict=True) if share > 0]
     parts = tuple(replace(one.part, share=share) for one, share in kept)
     models = [one.learned if all_rows is None else one.learned_again(all_rows) for one, _ in kept]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from xspn._core.arrays import FloatArray
 from xspn.learning.assembly import Learned
 from xspn.learning.source import TrainingData
 
@@ -38,9 +39,11 @@ class Partner:
     Attributes:
         part: What it is.
         learned: The circuit, and why it is what it is.
+        row_scores: The log-likelihoods of the rows kept apart.
         learned_again: Return the same for other rows, with nothing left to choose.
     """
 
     part: Part
     learned: Learned
+    row_scores: FloatArray
     learned_again: Callable[[TrainingData], Learned]
