@@ -82,7 +82,8 @@ class XSPN(LearnerParameters, DensityEstimator):
             y: Ignored.
             X_valid: Rows kept apart; their mean log-likelihood becomes `valid_score_`. With a quality other than "fast"
                 settings are chosen by them.
-            sample_weight: How often each row counts.
+            sample_weight: How often each row counts. Tests take weights for numbers of rows: those of a survey, which
+                add up to a population, should be scaled to add up to the number of rows.
             checkpoint: For tables that are not in memory: a file to save to after each pass over the data, and to go on
                 from if it is there. Nothing is saved for a table that is small enough to be gathered.
         """

@@ -209,6 +209,16 @@ def test_mutual_information_is_that_of_the_table_of_two_blocks(share: float) -> 
     assert mutual_information(data)[0, 1] == pytest.approx((found - by_chance) / total, rel=1e-4)
 
 
+def test_mutual_information_of_many_rows_is_that_of_a_sample_by_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    bits = np.unique(np.random.default_rng(0).integers(0, 2, size=(3000, 14)), axis=0).astype(np.uint8)
+    weights = np.ones(len(bits))
+    weights[0] = 0.3 * len(bits)  # alone enough to make all bits go together
+    data = CountedRows.of(bits, weights, every_variable_alone(14))
+    of_all = mutual_information(data).mean()
+    monkeypatch.setattr("xspn.learning.hidden_tree.tree.ENOUGH_ROWS", 300)
+    assert mutual_information(data).mean() == pytest.approx(of_all, rel=0.3)
+
+
 def test_many_children_and_unlikely_rows_stay_numbers() -> None:
     rng = np.random.default_rng(0)
     n = 600

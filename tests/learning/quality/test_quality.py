@@ -68,6 +68,27 @@ def test_rows_kept_apart_and_the_others_are_all_rows() -> None:
     assert 0.08 < apart.weights.sum() / data.weights.sum() < 0.25
 
 
+@pytest.mark.parametrize("weight", [0.2, 1.0, 1.9])
+def test_rows_of_a_weight_below_two_are_not_on_both_sides(weight: float) -> None:
+    rows = np.unique(np.random.default_rng(0).integers(0, 2, size=(200, 12)), axis=0).astype(np.uint8)
+    rest, apart = keep_apart(BinaryData.of(rows, np.full(len(rows), weight)), 0)
+    assert len(rest.bits) + len(apart.rows) == len(rows)
+    assert set(apart.weights) == {weight}
+
+
+def test_weights_of_a_population_are_refused() -> None:
+    with pytest.raises(DataError, match=r"sample_weight: adds up to 2\.1e\+09 rows.*give X_valid"):
+        XSPN(quality="balanced").fit([[0, 1, 1], [1, 0, 0], [1, 1, 1]], sample_weight=[7e8, 7e8, 7e8])
+
+
+def test_a_model_that_finds_more_rows_possible_is_preferred() -> None:
+    sure, unsure = Graph(Bernoulli(0, p=0.0)), Graph(Bernoulli(0, p=0.5))
+    held_out = HeldOut.of(np.array([[0], [0], [1]], dtype=np.uint8))
+    assert held_out.clearly_prefers(unsure, sure)
+    assert not held_out.clearly_prefers(sure, unsure)
+    assert not held_out.clearly_prefers(sure, sure)
+
+
 @pytest.mark.parametrize("n_rows", [2, 3, 5, 10])
 @pytest.mark.parametrize("seed", range(4))
 def test_of_two_rows_or_more_some_can_be_kept_apart(n_rows: int, seed: int) -> None:
@@ -126,10 +147,10 @@ def test_more_effort_is_better_and_repeatable(with_valid: bool) -> None:
 def test_leaves_of_a_bag_become_smaller_as_long_as_it_gains(
     best_rows: int, finer: set[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def score(self: object, tried: Tried, members: object) -> float:
-        return -abs(tried.config.min_instances - best_rows) + tried.config.smoothing
+    def pilot(self: object, tried: Tried) -> Tried:
+        return replace(tried, bag=-abs(tried.config.min_instances - best_rows) + tried.config.smoothing)
 
-    monkeypatch.setattr(Bags, "_score", score)
+    monkeypatch.setattr(Bags, "_pilot", pilot)
     monkeypatch.setattr(HeldOut, "score", lambda self, graph: 0.0)
     effort = replace(SMALL, least_rows=(10, 20, 40, 80), thresholds=(5.0,), finalists=1, copies=(), tree_states=())
     asked = LearnConfig(min_instances=80)
@@ -155,10 +176,10 @@ def test_too_large_bags_are_not_tried() -> None:
 
 @pytest.mark.parametrize("better", [True, False])
 def test_a_bag_has_both_kinds_of_circuits_if_that_is_better(better: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def score(self: object, tried: Tried, members: object) -> float:
-        return float(tried.both_kinds == better)
+    def pilot(self: object, tried: Tried) -> Tried:
+        return replace(tried, bag=float(tried.both_kinds == better))
 
-    monkeypatch.setattr(Bags, "_score", score)
+    monkeypatch.setattr(Bags, "_pilot", pilot)
     effort = replace(SMALL, both_kinds=True, circuits=2, copies=(), tree_states=())
     found = learn_well(BinaryData.of(blocks(300, 8)), LearnConfig(), effort, seed=0)
     kinds = [any(isinstance(node, Exchangeable) for node in Graph(root).leaves) for root in found.graph.root.children]
@@ -170,9 +191,8 @@ def test_a_large_bag_begins_with_the_circuits_of_the_small_one() -> None:
     data, held_out = BinaryData.of(blocks(300, 8)), HeldOut.of(blocks(300, 9))
     effort = replace(SMALL, both_kinds=True, pilots=3, circuits=4)
     settings = effort.settings(LearnConfig())
-    singles = [learn_bag(data, config, 5).graph for config in settings]
     bags = Bags(data, held_out, LearnConfig(), effort, 5, None, lambda: None)
-    chosen = best_bag(bags.piloted([Tried(config) for config in settings], singles))
+    chosen = best_bag(bags.piloted([Tried(config) for config in settings]))
     others = [chosen.config.conventional] if chosen.both_kinds else []
     from_scratch = learn_bag(data, chosen.config, 5, 4, others=others)
     large = bags.large(chosen, data)

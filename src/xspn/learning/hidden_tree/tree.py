@@ -68,16 +68,19 @@ def sampled_tree(data: CountedRows, seed: int) -> Tree:
     The sample is small or, where rows are few, a bootstrap sample.
     """
     total = data.weights.sum()
-    n_drawn = round(min(max(SAMPLED_AT_LEAST, SAMPLED_SHARE * total), max(total, 1.0)))
-    drawn = np.random.default_rng(seed).multinomial(n_drawn, data.weights / total)
+    return tree_of(_drawn(data, round(min(max(SAMPLED_AT_LEAST, SAMPLED_SHARE * total), max(total, 1.0))), seed))
+
+
+def _drawn(data: CountedRows, number: int, seed: int) -> CountedRows:
+    """Return a sample of the rows, drawn with replacement by their weights."""
+    drawn = np.random.default_rng(seed).multinomial(number, data.weights / data.weights.sum())
     rows = drawn.nonzero()[0]
-    sample = replace(
+    return replace(
         data,
         weights=drawn[rows].astype(np.float64),
         which=data.which[rows],
         log_arrangements=data.log_arrangements[rows],
     )
-    return tree_of(sample)
 
 
 def mutual_information(data: CountedRows) -> FloatArray:
@@ -86,13 +89,12 @@ def mutual_information(data: CountedRows) -> FloatArray:
     Where cells are missing, a count is the nearest one to the share of ones among those seen. What is to be expected of
     independent blocks by chance, (k − 1)(l − 1) / 2N, is taken off: large blocks would seem to tell the most otherwise.
     """
-    rows = np.arange(len(data.weights))
-    if len(rows) > ENOUGH_ROWS:
-        rows = np.linspace(0, len(rows) - 1, ENOUGH_ROWS).astype(np.int64)
-    blocks = zip(data.categories, data.which[rows].T, data.sizes, strict=True)
+    if len(data.weights) > ENOUGH_ROWS:
+        data = _drawn(data, ENOUGH_ROWS, seed=0)
+    blocks = zip(data.categories, data.which.T, data.sizes, strict=True)
     columns = [_indicators(found[which], n) for found, which, n in blocks]
     indicators = np.hstack(columns)
-    weighted = indicators * data.weights[rows, None].astype(np.float32)
+    weighted = indicators * data.weights[:, None].astype(np.float32)
     widths = np.array([column.shape[1] for column in columns])
     starts = np.cumsum(widths) - widths
     free = np.array([max(int(column.any(axis=0).sum()) - 1, 0) for column in columns])

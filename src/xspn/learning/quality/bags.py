@@ -31,6 +31,13 @@ class Tried:
     bag: float = -np.inf
     both_kinds: bool = False
 
+    @property
+    def setting(self) -> str:
+        """The setting in words."""
+        own = self.config
+        said = f"ρ {own.independence_threshold:g}, at least {own.min_instances} rows, α {own.smoothing:g}"
+        return f"{said}, both kinds" if self.both_kinds else said
+
 
 class Bags:
     """Learns bags.
@@ -60,22 +67,26 @@ class Bags:
         least_rows = {config.min_instances for config in settings}
         return self.effort.finalists + len(self.effort.smoothings) - 1 + len(least_rows) - 1 + self.both_kinds
 
-    def piloted(self, tried: Sequence[Tried], singles: Sequence[Graph]) -> list[Tried]:
+    def small_enough(self, tried: Sequence[Tried], singles: Sequence[Graph]) -> list[Tried]:
+        """Return the settings whose bags are not too large; that of the smallest circuit if there are none."""
+        sizes = [summarize(one).parameters for one in singles]
+        largest = max(self.effort.bag_parameters / self.effort.circuits, min(sizes))
+        return [one for one, size in zip(tried, sizes, strict=True) if size <= largest]
+
+    def piloted(self, tried: Sequence[Tried]) -> list[Tried]:
         """Return small bags of the best settings, then of others near the best of these.
 
-        The others have more smoothing, then smaller leaves, then circuits of one kind only. What would be too large a
-        bag is left out.
+        The others have more smoothing, then smaller leaves, then circuits of one kind only.
         """
-        candidates = self._small_enough(tried, [summarize(one).parameters for one in singles])
-        single = {one.config: one.single for one in candidates}
+        single = {one.config: one.single for one in tried}
 
         def pilot(config: LearnConfig, both_kinds: bool = self.both_kinds) -> Tried:
             return self._pilot(Tried(config, single.get(config, -np.inf), both_kinds=both_kinds))
 
-        finalists = sorted(candidates, key=lambda one: -one.single)[: self.effort.finalists]
+        finalists = sorted(tried, key=lambda one: -one.single)[: self.effort.finalists]
         found = [pilot(one.config) for one in finalists]
         found += [pilot(config) for config in self._smoother(best_bag(found).config)]
-        _add_finer(found, candidates, pilot)
+        _add_finer(found, tried, pilot)
         if self.both_kinds:
             found.append(pilot(best_bag(found).config, both_kinds=False))
         return found
@@ -90,11 +101,6 @@ class Bags:
         self.tick()
         return learned
 
-    def _small_enough(self, tried: Sequence[Tried], sizes: Sequence[int]) -> list[Tried]:
-        """Return the settings whose bags are not too large; that of the smallest circuit if there are none."""
-        largest = max(self.effort.bag_parameters / self.effort.circuits, min(sizes))
-        return [one for one, size in zip(tried, sizes, strict=True) if size <= largest]
-
     def _smoother(self, plain: LearnConfig) -> list[LearnConfig]:
         """Return a setting with other smoothing: a bag may want more of it, or less, than one circuit."""
         settings = (
@@ -107,14 +113,11 @@ class Bags:
         """Return how good a small bag is."""
         numbers, others = range(self.effort.pilots), _others(tried)
         members = learn_members(self.data, tried.config, self.seed, numbers, self.n_jobs, others=others)
-        found = replace(tried, bag=self._score(tried, members))
+        found = replace(tried, bag=self.held_out.score(mixture_of(members, self.data.shape[1]).graph))
         if self._best_pilot is None or best_bag([self._best_pilot[0], found]) is found:
             self._best_pilot = found, members
         self.tick()
         return found
-
-    def _score(self, tried: Tried, members: list[Member]) -> float:
-        return self.held_out.score(mixture_of(members, self.data.shape[1]).graph)
 
 
 def best_bag(tried: Sequence[Tried]) -> Tried:

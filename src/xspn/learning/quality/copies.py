@@ -47,9 +47,11 @@ class _Copies:
         return self.fit.valid_log_likelihoods[self.fit.best]
 
 
-def number_of_fits(effort: Effort) -> int:
-    """Return how often copies are taken apart at most."""
-    return effort.bases * len(effort.refined_smoothings) + len(effort.copies) - 1 if effort.copies else 0
+def number_of_fits(effort: Effort, again: bool) -> int:
+    """Return how often copies are taken apart at most; at the end once more, from all rows, if that is asked for."""
+    if not effort.copies:
+        return 0
+    return effort.bases * len(effort.refined_smoothings) + len(effort.copies) - 1 + again
 
 
 def best_copies(
@@ -86,6 +88,7 @@ def best_copies(
     def learned_again(rows: TrainingData) -> Learned:
         options = em_options(best.smoothing, best.fit.best, tolerance=0.0)
         again = taken_apart(best.of, rows.rows(), rows.weights, best.number, options, seed)
+        tick()
         return Learned(replace(best, fit=again).graph, Trace(()))
 
     size = summarize(best.of).parameters
@@ -96,11 +99,11 @@ def best_copies(
 
 
 def _bases(circuits: Sequence[Graph], held_out: HeldOut, room: float, most: int) -> list[Graph]:
-    """Return the best circuit that is small enough, then the best of half its size, and so on."""
+    """Return the best circuit with something to fit that is small enough, then the best of half its size, and so on."""
     found: list[Graph] = []
     for graph in sorted(circuits, key=held_out.score, reverse=True):
         size = summarize(graph).parameters
-        if size <= room and len(found) < most:
+        if 0 < size <= room and len(found) < most:
             found.append(graph)
             room = size / 2
     return found

@@ -11,6 +11,7 @@ from xspn.engine import Automatic, compile_graph
 from xspn.learning.source import TrainingData
 
 SHARE = 0.15
+MOST_UNITS = 1e9  # of which a sample can be drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +39,18 @@ class HeldOut:
 
         Less is noise, for which nobody wants to pay in parameters.
         """
-        gains, n_others = self.row_scores(larger) - self.row_scores(smaller), self.weights.sum() - 1
-        gain = self.mean(gains)
-        variance = self.mean((gains - gain) ** 2)
-        return bool(n_others > 0 and gain > np.sqrt(variance / n_others))
+        scores = np.array([self.row_scores(larger), self.row_scores(smaller)])
+        finite = np.isfinite(scores)
+        compared = finite.any(axis=0)
+        if not finite[:, compared].all():
+            return bool(finite[0, compared].all())  # then the smaller one finds something impossible
+        gains, weights = scores[0, compared] - scores[1, compared], self.weights[compared]
+        n_others = weights.sum() - 1
+        if n_others <= 0:
+            return False
+        gain = np.average(gains, weights=weights)
+        variance = np.average((gains - gain) ** 2, weights=weights)
+        return bool(gain > np.sqrt(variance / n_others))
 
     def mean(self, row_scores: FloatArray) -> float:
         """Return the weighted mean of what rows score."""
@@ -51,12 +60,16 @@ class HeldOut:
 def keep_apart(data: TrainingData, seed: int) -> tuple[TrainingData, HeldOut]:
     """Return the data without a share of the rows, and these rows.
 
-    A row that stands for several equal ones is as many units, of which some may be kept apart and others not; what its
-    weight has beyond a whole number is one more.
+    A row that stands for several equal ones is as many units, of which some may be kept apart and others not. Below a
+    weight of two it is one unit: nothing of it is on both sides.
     """
-    whole = np.floor(data.weights)
-    fractions = data.weights - whole
-    units = np.concatenate([whole, fractions > 0]).astype(np.int64)
+    total = float(data.weights.sum())
+    if total >= MOST_UNITS:
+        raise DataError(
+            f"sample_weight: adds up to {total:.3g} rows, of which some cannot be kept apart to choose settings by; "
+            "scale it to the number of rows, or give X_valid"
+        )
+    units = np.maximum(np.floor(data.weights), 1.0).astype(np.int64)
     n_units = int(units.sum())
     if n_units < 2:
         raise DataError(
@@ -65,6 +78,6 @@ def keep_apart(data: TrainingData, seed: int) -> tuple[TrainingData, HeldOut]:
         )
     n_apart = min(max(round(SHARE * n_units), 1), n_units - 1)
     drawn = np.random.default_rng(seed).multivariate_hypergeometric(units, n_apart, method="marginals")
-    of_whole, of_fractions = np.split(drawn, 2)
-    apart = of_whole + of_fractions * fractions
-    return data.with_weights(data.weights - apart), HeldOut(data.rows()[apart > 0], apart[apart > 0])
+    of_unit = data.weights / units
+    apart, left = of_unit * drawn, of_unit * (units - drawn)
+    return data.with_weights(left), HeldOut(data.rows()[apart > 0], apart[apart > 0])

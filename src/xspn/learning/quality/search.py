@@ -1,7 +1,8 @@
 """Choose settings on rows kept apart, then learn a bag with them, and mix it with other models refined by EM.
 
-What is chosen is chosen by rows that no candidate has seen: those of `X_valid`, or a share of the training rows. Only
-the choices are kept; the final circuits are learned from all training rows.
+What is chosen is chosen by rows that no candidate has seen: those of `X_valid`, or a share of the training rows. In the
+latter case the final circuits are learned again, from all rows; which circuit is copied and which edges trees have was
+chosen, and stays.
 """
 
 from collections.abc import Callable, Sequence
@@ -78,10 +79,11 @@ class _Search:
         self.settings = effort.settings(config)
         self.step, self.done = step, 0
         self.bags = Bags(self.train, self.held_out, config, effort, child_seed(seed, 1), n_jobs, self._tick)
-        bags = 1 if held_out is not None else 2
-        self.n_steps = len(self.settings) + self.bags.most_pilots(self.settings) + bags + copies.number_of_fits(effort)
+        again = held_out is None  # what is chosen is then learned once more, from all rows
+        self.n_steps = len(self.settings) + self.bags.most_pilots(self.settings) + 1 + again
+        self.n_steps += copies.number_of_fits(effort, again)
         if self._bits() is not None:
-            self.n_steps += trees.number_of_fits(effort, config, again=held_out is None)
+            self.n_steps += trees.number_of_fits(effort, config, again)
 
     def run(self) -> LearnedWell:
         """Search, then learn."""
@@ -93,15 +95,13 @@ class _Search:
     def _found(self) -> LearnedWell:
         singles = [self._learned(config) for config in self.settings]
         tried = [Tried(config, self.held_out.score(one)) for config, one in zip(self.settings, singles, strict=True)]
-        best = max(tried, key=lambda one: one.single)
+        small = self.bags.small_enough(tried, singles)
+        best = max(small, key=lambda one: one.single)
         if self.effort.pilots > 1:
-            piloted = self.bags.piloted(tried, singles)
+            piloted = self.bags.piloted(small)
             best, known = best_bag(piloted), {one.config for one in piloted}
             tried = piloted + [one for one in tried if one.config not in known]
-        setting = f"ρ {best.config.independence_threshold:g}, at least {best.config.min_instances} rows"
-        if best.both_kinds:
-            setting += ", both kinds"
-        parts: tuple[Part, ...] = (Part("bag", self.effort.circuits, setting),)
+        parts: tuple[Part, ...] = (Part("bag", self.effort.circuits, best.setting),)
         partners = self._partners(singles)
         if partners:
             bag = self.bags.large(best, self.train)
