@@ -189,7 +189,7 @@ def test_a_bag_has_both_kinds_of_circuits_if_that_is_better(better: bool, monkey
 
 def test_a_large_bag_begins_with_the_circuits_of_the_small_one() -> None:
     data, held_out = BinaryData.of(blocks(300, 8)), HeldOut.of(blocks(300, 9))
-    effort = replace(SMALL, both_kinds=True, pilots=3, circuits=4)
+    effort = replace(SMALL, both_kinds=True, pilots=2, circuits=4)
     settings = effort.settings(LearnConfig())
     bags = Bags(data, held_out, LearnConfig(), effort, 5, None, lambda: None)
     chosen = best_bag(bags.piloted([Tried(config) for config in settings]))
@@ -199,6 +199,19 @@ def test_a_large_bag_begins_with_the_circuits_of_the_small_one() -> None:
     leaves = [[leaf.fingerprint() for leaf in graph.leaves] for graph in (large.graph, from_scratch.graph)]
     assert leaves[0] == leaves[1]
     np.testing.assert_array_equal(held_out.row_scores(large.graph), held_out.row_scores(from_scratch.graph))
+
+
+def test_small_bags_foresee_what_a_large_one_scores() -> None:
+    rng = np.random.default_rng(2)
+    rows = (rng.normal(size=(800, 4)) @ FACTORS + rng.normal(size=(800, 30)) > 0).astype(np.uint8)
+    data, held_out = BinaryData.of(rows[:400]), HeldOut.of(rows[400:])
+    effort = replace(SMALL, pilots=4, circuits=24, finalists=1, smoothings=((1.0, 1.0),))
+    bags = Bags(data, held_out, LearnConfig(), effort, 0, None, lambda: None)
+    chosen = bags.piloted([Tried(LearnConfig())])[0]
+    small = held_out.score(learn_bag(data, chosen.config, 0, 4).graph)
+    large = held_out.score(bags.large(chosen, data).graph)
+    assert small < chosen.bag
+    assert abs(chosen.bag - large) < abs(small - large) / 2
 
 
 def test_trees_score_rows_as_their_circuit_does() -> None:

@@ -16,8 +16,8 @@ class Effort:
         thresholds: The values of ρ that are tried beside the one that was asked for.
         least_rows: The values of `min_instances` that are tried beside the one that was asked for.
         finalists: How many of these settings, the best ones for one circuit, are tried as a small bag.
-        pilots: The number of circuits of such a bag; a bag wants smaller leaves than one circuit, so that the best one
-            is tried again with ever smaller ones.
+        pilots: The number of circuits of such a bag, an even one (or 1 for none); a bag wants smaller leaves than one
+            circuit, so that the best one is tried again with ever smaller ones.
         circuits: The number of circuits of the final bag.
         bag_parameters: The largest number of parameters of that bag, as far as one circuit tells: settings with larger
             ones are not tried as bags.
