@@ -22,6 +22,7 @@ from xspn.learning.quality.copies import em_options, taken_apart
 from xspn.learning.quality.held_out import keep_apart
 from xspn.learning.quality.mixing import best_shares
 from xspn.learning.quality.trees import best_trees
+from xspn.learning.quality.work import Work
 from xspn.learning.trace import Trace
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.exchangeable import Exchangeable
@@ -191,7 +192,7 @@ def test_a_large_bag_begins_with_the_circuits_of_the_small_one() -> None:
     data, held_out = BinaryData.of(blocks(300, 8)), HeldOut.of(blocks(300, 9))
     effort = replace(SMALL, both_kinds=True, pilots=2, circuits=4)
     settings = effort.settings(LearnConfig())
-    bags = Bags(data, held_out, LearnConfig(), effort, 5, None, lambda: None)
+    bags = Bags(Work(data, held_out, LearnConfig(), effort, None, lambda: None), 5)
     chosen = best_bag(bags.piloted([Tried(config) for config in settings]))
     others = [chosen.config.conventional] if chosen.both_kinds else []
     from_scratch = learn_bag(data, chosen.config, 5, 4, others=others)
@@ -206,7 +207,7 @@ def test_small_bags_foresee_what_a_large_one_scores() -> None:
     rows = (rng.normal(size=(800, 4)) @ FACTORS + rng.normal(size=(800, 30)) > 0).astype(np.uint8)
     data, held_out = BinaryData.of(rows[:400]), HeldOut.of(rows[400:])
     effort = replace(SMALL, pilots=4, circuits=24, finalists=1, smoothings=((1.0, 1.0),))
-    bags = Bags(data, held_out, LearnConfig(), effort, 0, None, lambda: None)
+    bags = Bags(Work(data, held_out, LearnConfig(), effort, None, lambda: None), 0)
     chosen = bags.piloted([Tried(LearnConfig())])[0]
     small = held_out.score(learn_bag(data, chosen.config, 0, 4).graph)
     large = held_out.score(bags.large(chosen, data).graph)
@@ -217,7 +218,7 @@ def test_small_bags_foresee_what_a_large_one_scores() -> None:
 def test_trees_score_rows_as_their_circuit_does() -> None:
     data, held_out = BinaryData.of(blocks(600, 8)), HeldOut.of(blocks(300, 9))
     effort = replace(SMALL, tree_states=(4,), trees=3)
-    trees = best_trees(data, held_out, LearnConfig(), effort, 0, None, lambda: None)
+    trees = best_trees(Work(data, held_out, LearnConfig(), effort, None, lambda: None), 0)
     assert trees is not None
     by_circuit = held_out.row_scores(trees.learned.graph)
     np.testing.assert_allclose(trees.row_scores, by_circuit, rtol=1e-6)  # messages are in single precision

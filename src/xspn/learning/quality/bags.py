@@ -10,8 +10,7 @@ from xspn.circuit.summary import summarize
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import Member, learn_bag, learn_members, mixture_of
-from xspn.learning.quality.effort import Effort
-from xspn.learning.quality.held_out import HeldOut
+from xspn.learning.quality.work import Work
 from xspn.learning.source import TrainingData
 
 
@@ -45,19 +44,9 @@ class Bags:
     Small bags begin as large ones do: of the best of them the circuits are kept, and not learned again.
     """
 
-    def __init__(
-        self,
-        data: TrainingData,
-        held_out: HeldOut,
-        config: LearnConfig,
-        effort: Effort,
-        seed: int,
-        n_jobs: int | None,
-        tick: Callable[[], None],
-    ) -> None:
-        self.data, self.held_out, self.effort = data, held_out, effort
-        self.seed, self.n_jobs, self.tick = seed, n_jobs, tick
-        self.both_kinds = effort.both_kinds and config.conventional != config
+    def __init__(self, work: Work, seed: int) -> None:
+        self.work, self.effort, self.seed = work, work.effort, seed
+        self.both_kinds = work.effort.both_kinds and work.config.conventional != work.config
         self._best_pilot: tuple[Tried, list[Member]] | None = None
 
     def most_pilots(self, settings: Sequence[LearnConfig]) -> int:
@@ -94,11 +83,11 @@ class Bags:
     def large(self, chosen: Tried, data: TrainingData) -> Learned:
         """Return the bag with a setting, of these rows or of others."""
         known: list[Member] = []
-        if data is self.data and self._best_pilot is not None and self._best_pilot[0] == chosen:
+        if data is self.work.data and self._best_pilot is not None and self._best_pilot[0] == chosen:
             known = self._best_pilot[1]
         circuits, others = self.effort.circuits, _others(chosen)
-        learned = learn_bag(data, chosen.config, self.seed, circuits, self.n_jobs, others=others, known=known)
-        self.tick()
+        learned = learn_bag(data, chosen.config, self.seed, circuits, self.work.n_jobs, others=others, known=known)
+        self.work.tick()
         return learned
 
     def _smoother(self, plain: LearnConfig) -> list[LearnConfig]:
@@ -112,11 +101,11 @@ class Bags:
     def _pilot(self, tried: Tried) -> Tried:
         """Return how good a small bag is."""
         numbers, others = range(self.effort.pilots), _others(tried)
-        members = learn_members(self.data, tried.config, self.seed, numbers, self.n_jobs, others=others)
+        members = learn_members(self.work.data, tried.config, self.seed, numbers, self.work.n_jobs, others=others)
         found = replace(tried, bag=self._foreseen(members))
         if self._best_pilot is None or best_bag([self._best_pilot[0], found]) is found:
             self._best_pilot = found, members
-        self.tick()
+        self.work.tick()
         return found
 
     def _foreseen(self, members: Sequence[Member]) -> float:
@@ -125,11 +114,12 @@ class Bags:
         What a bag of n circuits lacks falls as 1/n, and falls further where circuits vary more: with the score of the
         small bag itself too coarse circuits would be chosen.
         """
-        middle, n_variables = len(members) // 2, self.data.shape[1]
+        middle, n_variables = len(members) // 2, self.work.data.shape[1]
         halves = [mixture_of(half, n_variables).graph for half in (members[:middle], members[middle:])]
-        rows = np.array([self.held_out.row_scores(half) for half in halves])
-        of_half = np.mean([self.held_out.mean(own) for own in rows])
-        of_whole = self.held_out.mean(np.logaddexp(*rows) - np.log(2.0))
+        held_out = self.work.held_out
+        rows = np.array([held_out.row_scores(half) for half in halves])
+        of_half = np.mean([held_out.mean(own) for own in rows])
+        of_whole = held_out.mean(np.logaddexp(*rows) - np.log(2.0))
         if not np.isfinite(of_half):
             return of_whole
         return float(of_whole + (of_whole - of_half) * max(1.0 - len(members) / self.effort.circuits, 0.0))

@@ -6,7 +6,7 @@ places; what it then tells apart are components that share the structure. Leaves
 counts: clustering on the statistics that suffice, not on raw bits.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -17,11 +17,10 @@ from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Sum
 from xspn.circuit.summary import summarize
 from xspn.learning.assembly import Learned
-from xspn.learning.config import LearnConfig
 from xspn.learning.parameters import EMOptions, Fit, fit_parameters, refitted
-from xspn.learning.quality.effort import Effort
 from xspn.learning.quality.held_out import HeldOut
 from xspn.learning.quality.part import Part, Partner
+from xspn.learning.quality.work import Work
 from xspn.learning.source import TrainingData
 from xspn.learning.trace import Trace
 from xspn.leaves.smoothing import Smoothing
@@ -47,28 +46,22 @@ class _Copies:
         return self.fit.valid_log_likelihoods[self.fit.best]
 
 
-def number_of_fits(effort: Effort, again: bool) -> int:
+def number_of_fits(work: Work, again: bool) -> int:
     """Return how often copies are taken apart at most; at the end once more, from all rows, if that is asked for."""
+    effort = work.effort
     if not effort.copies:
         return 0
     return effort.bases * len(effort.refined_smoothings) + len(effort.copies) - 1 + again
 
 
-def best_copies(
-    circuits: Sequence[Graph],
-    data: TrainingData,
-    held_out: HeldOut,
-    config: LearnConfig,
-    effort: Effort,
-    seed: int,
-    tick: Callable[[], None],
-) -> Partner | None:
+def best_copies(work: Work, circuits: Sequence[Graph], seed: int) -> Partner | None:
     """Return copies of the circuit, and as many of them, as are best for rows kept apart; None if all are too large."""
+    data, held_out, effort = work.data, work.held_out, work.effort
 
     def refined(graph: Graph, number: int, smoothing: float) -> _Copies:
         options = em_options(smoothing, effort.passes)
         fit = taken_apart(graph, data.rows(), data.weights, number, options, seed, held_out)
-        tick()
+        work.tick()
         return _Copies(graph, number, smoothing, fit)
 
     if not effort.copies:
@@ -76,7 +69,7 @@ def best_copies(
     most = min(effort.refined_cells / data.shape[0], effort.refined_parameters)
     fewest, *more = effort.copies
     bases = _bases(circuits, held_out, most / fewest, effort.bases)
-    found = [refined(graph, fewest, alpha) for graph, alpha in product(bases, effort.smoothings_of_em(config))]
+    found = [refined(graph, fewest, alpha) for graph, alpha in product(bases, effort.smoothings_of_em(work.config))]
     if not found:
         return None
     best = max(found, key=lambda copies: copies.score)
@@ -88,7 +81,7 @@ def best_copies(
     def learned_again(rows: TrainingData) -> Learned:
         options = em_options(best.smoothing, best.fit.best, tolerance=0.0)
         again = taken_apart(best.of, rows.rows(), rows.weights, best.number, options, seed)
-        tick()
+        work.tick()
         return Learned(replace(best, fit=again).graph, Trace(()))
 
     size = summarize(best.of).parameters

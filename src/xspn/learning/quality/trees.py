@@ -33,6 +33,7 @@ from xspn.learning.policy import Operation
 from xspn.learning.quality.effort import Effort
 from xspn.learning.quality.held_out import HeldOut
 from xspn.learning.quality.part import Part, Partner
+from xspn.learning.quality.work import Work
 from xspn.learning.source import TrainingData
 from xspn.learning.summary import Summary
 from xspn.learning.trace import Trace, TraceEntry
@@ -77,44 +78,41 @@ class _Grown:
     row_scores: FloatArray
 
 
-def number_of_fits(effort: Effort, config: LearnConfig, again: bool) -> int:
+def number_of_fits(work: Work, again: bool) -> int:
     """Return how many trees are fitted at most; at the end all of them again, from all rows, if that is asked for."""
-    if not effort.tree_states:
+    effort = work.effort
+    if not (effort.tree_states and isinstance(work.data, BinaryData)):
         return 0
-    partitions = 1 if config.exchangeability is None else 2
+    partitions = 1 if work.config.exchangeability is None else 2
     chosen = partitions * len(effort.tree_states) + len(effort.refined_smoothings) - 1
     others = effort.trees if effort.trees > 1 else 0  # the second one is fitted with two kinds of edges
     return chosen + others + (effort.trees if again else 0)
 
 
-def best_trees(
-    data: BinaryData,
-    held_out: HeldOut,
-    config: LearnConfig,
-    effort: Effort,
-    seed: int,
-    n_jobs: int | None,
-    tick: Callable[[], None],
-) -> Partner | None:
+def best_trees(work: Work, seed: int) -> Partner | None:
     """Return a mixture of trees with the best of the settings that are tried; None if all would be too large.
 
-    Trees over blocks of variables that the global test finds exchangeable compete with trees over single variables.
+    Hidden trees are made for bits: there are none for other data. Trees over blocks of variables that the global test
+    finds exchangeable compete with trees over single variables.
     """
+    data, held_out, effort = work.data, work.held_out, work.effort
+    if not isinstance(data, BinaryData):
+        return None
 
     def grown(plans: Sequence[_Plan]) -> list[_Grown]:
         found = []
-        fitted = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(plan.carried_out)() for plan in plans)
+        fitted = Parallel(n_jobs=work.n_jobs, return_as="generator")(delayed(plan.carried_out)() for plan in plans)
         for plan, (tree, scores) in zip(plans, fitted, strict=True):
             found.append(_Grown(plan, tree, scores))
-            tick()
+            work.tick()
         return found
 
     def best_of(found: Iterable[_Grown]) -> _Grown:
         return max(found, key=lambda one: one.tree.score)
 
-    alphas = effort.smoothings_of_em(config)
+    alphas = effort.smoothings_of_em(work.config)
     plans = []
-    for groups in _partitions(data, config) if effort.tree_states else ():
+    for groups in _partitions(data, work.config) if effort.tree_states else ():
         states = [k for k in effort.tree_states if _is_small_enough(data, len(groups), k, effort)]
         if states:
             ground = _Ground.of(data, groups)
