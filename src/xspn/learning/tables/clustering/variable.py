@@ -12,6 +12,7 @@ from xspn.learning.tables.clustering.product import Encoded
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 SHARE_OF_REPEATED = 0.05
 FEWEST_REPEATED = 10.0
+ROUNDING = 1e-9  # of a gain: cuts that differ by less part the rows alike, and the first of them is taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +43,10 @@ def variable_split(encoded: Encoded, seed: int) -> Split | None:
     gains = encoded.likelihood(first) + encoded.likelihood(second) - encoded.likelihood(both)
     gains = gains + xlogy(masses, masses / np.maximum(masses.sum(axis=0), 1e-300)).sum(axis=0)
     gains[(masses == 0).any(axis=0)] = -np.inf
-    best = int(np.argmax(gains))
-    if np.isneginf(gains[best]):
+    most = float(gains.max())
+    if np.isneginf(most):
         return None
+    best = int(np.argmax(gains >= most - ROUNDING * (1 + abs(most))))
     shares = _shares(encoded, cuts[best])
     labels = (shares > 0.5).astype(np.int64)
     if not 0 < labels.sum() < len(labels):
