@@ -232,7 +232,8 @@ def with_shared_labels(readings: Sequence[Reading]) -> list[Reading]:
             out.append(reading)
             continue
         host = hosts[frozenset(own)]
-        places = np.array([*(float(host.index(label)) for label in own), np.nan])
+        place = {label: float(code) for code, label in enumerate(host)}
+        places = np.array([*(place[label] for label in own), np.nan])
         codes = places[np.where(np.isnan(reading.codes), len(own), reading.codes).astype(np.int64)]
         out.append(replace(reading, domain=Domain(len(host)), labels=host, codes=codes))
     return out
@@ -244,7 +245,11 @@ def _hosts(orders: Sequence[Labels]) -> dict[frozenset[Label], Labels]:
     for labels in orders:
         first.setdefault(frozenset(labels), labels)
     hosts: dict[frozenset[Label], Labels] = {}
+    with_label: dict[Label, list[frozenset[Label]]] = {}  # a larger set is among those of each label: the fewest will do
     for own in sorted(first, key=len, reverse=True):
-        larger = [other for other in hosts if own < other and len(other) <= 2 * len(own)]
+        others = min((with_label.get(label, []) for label in own), key=len, default=[])
+        larger = [other for other in others if own < other and len(other) <= 2 * len(own)]
         hosts[own] = hosts[min(larger, key=len)] if larger else first[own]
+        for label in own:
+            with_label.setdefault(label, []).append(own)
     return hosts
