@@ -66,12 +66,17 @@ class _Bits:
 
 def _main_direction(summary: Summary, cells: NDArray[np.float32]) -> FloatArray:
     """Start from the side of the mean that each row is on, along the direction of largest variance."""
-    pairs = summary.as_if_complete()
-    mean = np.diag(pairs) / summary.total
-    covariance = pairs / summary.total - np.outer(mean, mean)
-    direction = covariance[int(np.argmax(np.diag(covariance)))]
+    if summary.wide:
+        mean, times = summary.means, summary.covariance_times
+        direction = times(np.eye(1, summary.n, int(np.argmax(mean * (1 - mean))))[0])
+    else:
+        pairs = summary.as_if_complete()
+        mean = np.diag(pairs) / summary.total
+        covariance = pairs / summary.total - np.outer(mean, mean)
+        times = covariance.__matmul__
+        direction = covariance[int(np.argmax(np.diag(covariance)))]
     for _ in range(8):  # power iteration; a rough direction will do
-        direction = covariance @ direction
+        direction = times(direction)
         direction /= max(float(np.linalg.norm(direction)), 1e-300)
     if summary.complete:
         with np.errstate(invalid="ignore"):  # some BLAS kernels raise the flag on finite numbers (numpy issue 24067)
