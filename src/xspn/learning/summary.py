@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from xspn._core.arrays import FloatArray, IntArray
 from xspn.learning.partial_counts import likely_totals
-from xspn.learning.partial_moments import PartialMoments
+from xspn.learning.partial_moments import MomentsOfManyVariables, PartialMoments
 
 LARGEST_COUNT_IN_FLOAT32 = 1 << 24
 WIDEST_AT_ONCE = 2048  # variables; tables of all pairs of more are made and used some rows at a time
@@ -113,6 +113,17 @@ class Summary:
         return np.asarray(self.pairs.sum(axis=1))
 
     @cached_property
+    def sum_of_squared_pairs(self) -> float:
+        """Σ G_ij² over all pairs: that of XXᵀ, which has a number for every two rows, where there are fewer rows."""
+        if len(self._bits) >= self.n:
+            return sum(float((self.pairs_of(block) ** 2).sum()) for block in self.blocks())
+        found, at_once = 0.0, max(WIDEST_AT_ONCE**2 // max(len(self._bits), 1), 1)
+        for start in range(0, len(self._bits), at_once):
+            shared = (self._bits[start : start + at_once] @ self._bits.T).astype(np.float64)
+            found += float(self._weights[start : start + at_once] @ shared**2 @ self._weights)
+        return found
+
+    @cached_property
     def seen_pairs(self) -> FloatArray | float:
         """How many rows have both variables: (n, n), or N if no cell is missing."""
         return self.total if self.complete else self._product(self._marks, self._marks)
@@ -153,6 +164,8 @@ class Summary:
     @cached_property
     def partial_moments(self) -> PartialMoments:
         """What the test of exchangeability needs of rows with missing cells."""
+        if self.wide:
+            return MomentsOfManyVariables.of_rows(*self.rows(), self.rows_at_once)
         return PartialMoments.of(*self.rows())
 
     def constant(self) -> NDArray[np.bool_]:

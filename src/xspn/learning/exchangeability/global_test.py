@@ -55,7 +55,7 @@ def global_test(
         summary = _seen_columns(summary, p_value)
         found = summary.partial_moments.statistics()
     else:
-        found = _statistics(summary.pairs, _Null.of(summary.totals))
+        found = _statistics(summary, _Null.of(summary.totals))
     result = in_parts(found, calibration="chi2")
     if summary.complete and (p_value == "shuffle" or (p_value == "auto" and doubtful(summary))):
         return _shuffled(summary, result, n_shuffles, generator(random_state))
@@ -112,11 +112,9 @@ class _Null:
         return cls(n, usual, float(totals @ p2), first, bond, float(totals @ (p2 - 2 * p3 + p4)))
 
 
-def _statistics(pairs: FloatArray, null: _Null) -> Statistics:
+def _statistics(summary: Summary, null: _Null) -> Statistics:
     """Return Q, B and S with their degrees of freedom. Without variation there is nothing to test, and all are 0."""
-    n = null.n
-    ones = np.diag(pairs)
-    together = pairs.sum(axis=1)  # the ones of the rows in which a variable is one
+    n, ones, together = null.n, summary.ones, summary.ones_beside
     q = _squares_about_mean(ones) / null.variance_first if null.variance_first > 0 else 0.0
     b = _squares_about_mean(together - null.usual * ones) / null.variance_bond if null.variance_bond > 0 else 0.0
     found = {"Q": (q, float(n - 1)), "B": (b, float(n - 1) if null.variance_bond > 0 else 0.0), "S": (0.0, 0.0)}
@@ -126,9 +124,22 @@ def _statistics(pairs: FloatArray, null: _Null) -> Statistics:
     if null.variance_second <= 0:
         return {**found, "S": (0.0, dof)}
     own = (together - ones - (n - 1) * null.mean_pair) / (n - 2)
-    residual = pairs - null.mean_pair - own[:, None] - own[None, :]
-    np.fill_diagonal(residual, 0.0)
-    return {**found, "S": (float((residual**2).sum() / 2 / null.variance_second), dof)}
+    return {**found, "S": (_squared_residuals(summary, null.mean_pair, own) / 2 / null.variance_second, dof)}
+
+
+def _squared_residuals(summary: Summary, mean: float, own: FloatArray) -> float:
+    """Return Σ (G_ij − mean − own_i − own_j)² over all i ≠ j."""
+    if not summary.wide:
+        residual = summary.pairs - mean - own[:, None] - own[None, :]
+        np.fill_diagonal(residual, 0.0)
+        return float((residual**2).sum())
+    # Multiplied out, nothing but sums over G are needed, and G itself is not.
+    n, beside, sum_of_own = summary.n, summary.ones_beside - summary.ones, float(own.sum())
+    observed = summary.sum_of_squared_pairs - float(summary.ones @ summary.ones)
+    crossed = mean * float(beside.sum()) + 2 * float(own @ beside)
+    expected = n * (n - 1) * mean**2 + 4 * (n - 1) * mean * sum_of_own
+    expected += 2 * (n - 2) * float(own @ own) + 2 * sum_of_own**2
+    return max(observed - 2 * crossed + expected, 0.0)
 
 
 def _squares_about_mean(values: FloatArray) -> float:
@@ -145,7 +156,7 @@ def _shuffled(summary: Summary, asymptotic: TestResult, n_shuffles: int, rng: np
     for _ in range(n_shuffles):
         order = rng.random((len(totals), summary.n)).argsort(axis=1).argsort(axis=1)
         rows = (order < totals[:, None]).astype(np.float32)
-        drawn = _statistics((rows.T @ rows).astype(np.float64), null)
+        drawn = _statistics(Summary.of(rows, np.ones(len(rows))), null)
         values = [drawn[name][0] for name in PARTS]
         at_least += np.array([sum(values), *values]) >= observed - 1e-9
     together, *each = ((1 + at_least) / (1 + n_shuffles)).tolist()
