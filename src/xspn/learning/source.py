@@ -64,7 +64,10 @@ class TableSource:
 
     def _summary(self, rows: Rows, variables: IntArray) -> TableSummary:
         columns = tuple(self._columns[v] for v in variables.tolist())
-        return TableSummary(self._data.cells[np.ix_(rows.index, variables)], rows.weights, columns)
+        cells = self._data.cells
+        if len(rows) < len(cells) or len(variables) < cells.shape[1]:
+            cells = cells[np.ix_(rows.index, variables)]
+        return TableSummary(cells, rows.weights, columns)
 
     def indicator(self, variable: int, value: int) -> Leaf:
         """Return the leaf that has all its mass on one value of a discrete variable."""

@@ -61,7 +61,7 @@ class Reading:
 
     domain: Domain
     labels: Labels | None
-    codes: FloatArray
+    codes: AnyArray
     shares_labels: bool = False  # text whose order of labels is ours to choose
 
 
@@ -97,7 +97,8 @@ def read_column(cells: AnyArray, wish: Wish | None, where: Where) -> Reading:
         codes = codes_of(cells, wish.labels, where.cell, where.what)
         return Reading(Domain(len(wish.labels), wish.ordered), wish.labels, codes)
     if cells.dtype.kind in "biuf":
-        return _numeric(np.asarray(cells, dtype=np.float64), wish, where)
+        reading = _numeric(np.asarray(cells, dtype=np.float64), wish, where)
+        return reading if reading.labels is not None else replace(reading, codes=cells)  # a byte stays a byte
     kind = _kind_of_objects(cells, where)
     if kind == "text":
         return _text(cells, wish, where)

@@ -91,9 +91,8 @@ class TableSummary:
 
     def constant(self) -> BoolArray:
         """Mark the columns that have one value only, or none."""
-        low = np.where(self.missing, np.inf, self.cells).min(axis=0, initial=np.inf)
-        high = np.where(self.missing, -np.inf, self.cells).max(axis=0, initial=-np.inf)
-        return np.asarray(low >= high)
+        low, high = (find.reduce(self.cells, axis=0, initial=np.nan) for find in (np.fmin, np.fmax))  # past NaN
+        return np.asarray(~(low < high))
 
     def value_weights(self, position: int) -> FloatArray:
         """Return the weight of each value of a discrete column."""
