@@ -10,6 +10,20 @@ from xspn.circuit.domain import Domain
 from xspn.learning.tables.bins import rank_bins
 
 
+NUMBERS_AT_ONCE = 1 << 24  # what may be made of some rows at a time; tables of which no more is made are done in one go
+
+
+def row_blocks(n_rows: int, numbers_per_row: int) -> list[slice]:
+    """Cut rows into blocks of which so many numbers each can be made: one block if they are few.
+
+    Examples:
+        >>> row_blocks(10, 1 << 22)
+        [slice(0, 4, None), slice(4, 8, None), slice(8, 10, None)]
+    """
+    step = max(NUMBERS_AT_ONCE // max(numbers_per_row, 1), 1)
+    return [slice(start, min(start + step, n_rows)) for start in range(0, max(n_rows, 1), step)]
+
+
 @dataclass(frozen=True)
 class Column:
     """What holds of a column wherever it is looked at.
@@ -117,17 +131,19 @@ class BinnedPairs:
 
     def __init__(self, summary: TableSummary) -> None:
         bins = [
-            rank_bins(summary.cells[:, i], summary.weights, summary.columns[i].domain, summary.total)
+            rank_bins(summary.cells[:, i], summary.weights, summary.columns[i].domain, summary.total).astype(np.int32)
             for i in range(summary.n)
         ]
         sizes = np.array([int(own.max(initial=0)) + 1 for own in bins])
         self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-        marks = np.zeros((len(summary.cells), int(sizes.sum())), dtype=np.float64)
-        rows = np.arange(len(summary.cells))
-        for start, own in zip(self.starts, bins, strict=True):
-            has = own >= 0
-            marks[rows[has], start + own[has]] = 1.0
-        self.counts: FloatArray = (marks * summary.weights[:, None]).T @ marks
+        self.counts: FloatArray = np.zeros((int(sizes.sum()), int(sizes.sum())))
+        for block in row_blocks(len(summary.cells), len(self.counts)):
+            weights = summary.weights[block]
+            marks = np.zeros((len(weights), len(self.counts)))
+            for start, of_column in zip(self.starts, bins, strict=True):
+                has = np.flatnonzero(of_column[block] >= 0)
+                marks[has, start + of_column[block][has]] = 1.0
+            self.counts += (marks * weights[:, None]).T @ marks
 
     def within(self, table: FloatArray) -> FloatArray:
         """Sum a table over the bins of each column, along both axes."""
