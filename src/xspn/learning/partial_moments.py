@@ -5,6 +5,7 @@ among the seen cells equally likely. So the moments are known row by row, as for
 """
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,8 @@ class PartialMoments:
     def of(cls, cells: NDArray[np.float32], weights: FloatArray) -> "PartialMoments":
         """Sum over weighted rows; NaN is missing."""
         rows = (*_seen_and_ones(cells), weights)
-        return cls(*_of_means(*rows), *_of_pairs(*rows))
+        sums = (*_of_means(*rows), *_of_pairs(*rows))
+        return cls(*sums)
 
     def __add__(self, other: "PartialMoments") -> "PartialMoments":
         return PartialMoments(*(getattr(self, own.name) + getattr(other, own.name) for own in fields(self)))
@@ -90,6 +92,9 @@ class PartialMoments:
         return float((self.residual[upper][possible] ** 2 / self.variance[upper][possible]).sum())
 
 
+SUMS = tuple(field.name for field in fields(PartialMoments))
+
+
 @dataclass(frozen=True, eq=False)
 class MomentsOfManyVariables(PartialMoments):
     """The same of so many variables that no table of all pairs is made: such tables are empty, and the rows are kept.
@@ -106,8 +111,9 @@ class MomentsOfManyVariables(PartialMoments):
     def of_rows(cls, cells: NDArray[np.float32], weights: FloatArray, at_once: int) -> "MomentsOfManyVariables":
         """Sum over weighted rows; NaN is missing."""
         rows = (*_seen_and_ones(cells), weights)
-        of_means, none = _of_means(*rows, pairs=False), np.empty((0, 0))
-        return cls(*of_means, none, none, rows, at_once)
+        none = np.empty((0, 0))
+        sums: dict[str, Any] = dict(zip(SUMS, (*_of_means(*rows, pairs=False), none, none), strict=True))
+        return cls(**sums, rows=rows, at_once=at_once)
 
     def _variances(self) -> FloatArray:
         seen, _, m, k, weights = self.rows

@@ -81,12 +81,12 @@ class Summary:
     @property
     def wide(self) -> bool:
         """Whether there are so many variables that no table of all pairs is to be made."""
-        return self.n > WIDEST_AT_ONCE
+        return bool(self.n > WIDEST_AT_ONCE)
 
     @property
     def rows_at_once(self) -> int:
         """How many rows of a table of all pairs may be in memory at a time."""
-        return max(WIDEST_AT_ONCE**2 // self.n, 1) if self.wide else self.n
+        return int(max(WIDEST_AT_ONCE**2 // self.n, 1) if self.wide else self.n)
 
     def blocks(self) -> Iterator[slice]:
         """Yield rows of the tables of pairs, as many as may be in memory at a time: all of them if they are few."""
@@ -183,7 +183,10 @@ class Summary:
             return self.ones[rows][:, None], self.ones[columns][None, :], self.total
         if self.wide:
             seen, others = self._marks[:, rows], self._marks[:, columns]
-            of_rows, of_columns = self._product(self._bits[:, rows], others), self._product(seen, self._bits[:, columns])
+            of_rows, of_columns = (
+                self._product(self._bits[:, rows], others),
+                self._product(seen, self._bits[:, columns]),
+            )
             return of_rows, of_columns, self._product(seen, others)
         table = self.ones_where_seen
         return table[rows][:, columns], table.T[rows][:, columns], np.asarray(self.seen_pairs)[rows][:, columns]
@@ -205,7 +208,7 @@ class Summary:
     @cached_property
     def means(self) -> FloatArray:
         """How often each variable is one among the rows that have it; a half where none has."""
-        return np.divide(self.ones, self.seen, out=np.full(self.n, 0.5), where=self.seen > 0)
+        return np.asarray(np.divide(self.ones, self.seen, out=np.full(self.n, 0.5), where=self.seen > 0))
 
     def as_if_complete(self, rows: slice = ALL) -> FloatArray:
         """Return the pair counts that N complete rows would have in expectation: frequencies of what was seen, times N.
@@ -223,7 +226,8 @@ class Summary:
 
     def covariance_times(self, direction: FloatArray) -> FloatArray:
         """Return the covariance matrix times a vector, without making the matrix; missing cells count as the mean."""
-        p, along = self.means.astype(self._kind), direction.astype(self._kind)
+        p: NDArray[Any] = self.means.astype(self._kind)
+        along: NDArray[Any] = direction.astype(self._kind)
         of_rows = self._bits @ along - (p @ along if self.complete else self._marks @ (p * along))
         of_rows = of_rows * (self._weights / self.total).astype(self._kind)
         seen = of_rows.sum() if self.complete else of_rows @ self._marks

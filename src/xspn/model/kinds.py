@@ -246,7 +246,9 @@ def _hosts(orders: Sequence[Labels]) -> dict[frozenset[Label], Labels]:
     for labels in orders:
         first.setdefault(frozenset(labels), labels)
     hosts: dict[frozenset[Label], Labels] = {}
-    with_label: dict[Label, list[frozenset[Label]]] = {}  # a larger set is among those of each label: the fewest will do
+    with_label: dict[
+        Label, list[frozenset[Label]]
+    ] = {}  # a larger set is among those of each label: the fewest will do
     for own in sorted(first, key=len, reverse=True):
         others = min((with_label.get(label, []) for label in own), key=len, default=[])
         larger = [other for other in others if own < other and len(other) <= 2 * len(own)]

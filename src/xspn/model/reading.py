@@ -115,7 +115,7 @@ def _is_binary(array: AnyArray) -> bool:
         return False
     step = max(CELLS_AT_ONCE * len(array) // max(array.size, 1), 1)
     some_rows = (array[start : start + step] for start in range(0, len(array), step))
-    return all(bool(((rows == 0) | (rows == 1) | (rows != rows)).all()) for rows in some_rows)  # noqa: PLR0124 (NaN)
+    return all(bool(((rows == 0) | (rows == 1) | (rows != rows)).all()) for rows in some_rows)
 
 
 def _wishes(domains: Any, dtypes: Sequence[Any], names: Names | None) -> list[Wish | None]:

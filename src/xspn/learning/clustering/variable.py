@@ -8,6 +8,7 @@ from scipy.special import xlogy
 from xspn._core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, bic_penalty, clusterings, factorised_log_likelihood
 from xspn.learning.clustering.rule import Rule
+from xspn.learning.steps import step
 from xspn.learning.summary import Summary
 
 TINY = 1e-300
@@ -39,6 +40,7 @@ def _gains(summary: Summary, tried: slice) -> FloatArray:
     sizes = np.array([seen - ones, ones])  # (value, split variable)
     rows = sizes if summary.complete else np.array([n01 + n00, n11 + n10])
     split = factorised_log_likelihood(inside, rows).sum(axis=0)
+    step()
     split += (xlogy(sizes, sizes) - xlogy(sizes, np.maximum(seen, TINY))).sum(axis=0)
     return np.asarray(split - _unsplit(summary, tried))
 

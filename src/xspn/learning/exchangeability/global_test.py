@@ -139,7 +139,7 @@ def _squared_residuals(summary: Summary, mean: float, own: FloatArray) -> float:
     crossed = mean * float(beside.sum()) + 2 * float(own @ beside)
     expected = n * (n - 1) * mean**2 + 4 * (n - 1) * mean * sum_of_own
     expected += 2 * (n - 2) * float(own @ own) + 2 * sum_of_own**2
-    return max(observed - 2 * crossed + expected, 0.0)
+    return float(max(observed - 2 * crossed + expected, 0.0))
 
 
 def _squares_about_mean(values: FloatArray) -> float:

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from xspn._core.arrays import FloatArray, IntArray
 from xspn.learning.fallback.base import Candidate, LeafData, LeafOptions, fallbacks
 from xspn.learning.fallback.factorized import factorized_leaf
+from xspn.learning.steps import step
 from xspn.learning.summary import Summary
 from xspn.leaves.chow_liu import ChowLiu
 from xspn.leaves.chow_liu_tree import RowOfPairs
@@ -40,7 +41,12 @@ def _pairs(summary: Summary) -> tuple[FloatArray | RowOfPairs, FloatArray]:
         pairs = summary.as_if_complete()
         return pairs, np.diag(pairs)
     ones = summary.ones if summary.complete else summary.means * summary.total
-    return lambda i: summary.as_if_complete(slice(i, i + 1))[0], ones
+
+    def row(i: int) -> FloatArray:
+        step(1 / summary.rows_at_once)
+        return np.asarray(summary.as_if_complete(slice(i, i + 1))[0])
+
+    return row, ones
 
 
 def _of_bit(bits: NDArray[np.float32], of_value: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn.learning.steps import step
 from xspn.learning.summary import ALL, Places, Summary
 
 
@@ -31,14 +32,13 @@ def _g_of_seen_pairs(summary: Summary, rows: Places, columns: Places) -> FloatAr
     return np.asarray(2.0 * np.maximum(cells - margins + xlogy(total, total), 0.0))
 
 
-def dependent_pairs(
-    summary: Summary, threshold: float, rows: Places = ALL, columns: Places = ALL
-) -> BoolArray:
-    """Mark the pairs (all, or those of a list of rows and columns) that are not independent: those with 2G ≥ 2 · dof · ρ + 0.001, where 2G is the statistic.
+def dependent_pairs(summary: Summary, threshold: float, rows: Places = ALL, columns: Places = ALL) -> BoolArray:
+    """Mark the pairs that are not independent: those with 2G ≥ 2 · dof · ρ + 0.001, where 2G is the statistic.
 
     A pair has one degree of freedom if both variables vary, none otherwise. Where cells are missing a pair is judged by
     its mutual information, which is what a product would lose: one that is seen in a part of the rows has that part of
-    the limit, as it has that part of the statistic. Otherwise holes would make variables look independent.
+    the limit, as it has that part of the statistic. Otherwise holes would make variables look independent. With lists of
+    rows and columns only the pairs that they make are marked.
     """
     varies = ~summary.constant()
     seen = 1.0 if summary.complete else np.asarray(summary.where_seen(rows, columns)[2]) / summary.total
@@ -57,6 +57,7 @@ def independent_groups(summary: Summary, threshold: float) -> list[IntArray]:
         return components(dependent_pairs(summary, threshold))
 
     def links(rows: IntArray, columns: IntArray) -> BoolArray:
+        step()
         return dependent_pairs(summary, threshold, rows, columns)
 
     return components_of_many(summary.n, links, summary.rows_at_once)
@@ -109,7 +110,7 @@ def components_of_many(n: int, links: Callable[[IntArray, IntArray], BoolArray],
     waiting = np.arange(n)
     while len(waiting):
         first_rows = links(waiting[:at_once], waiting)
-        linked = first_rows.any(axis=1)
+        linked: BoolArray = np.asarray(first_rows.any(axis=1))
         free = np.ones(len(waiting), dtype=bool)
         for first in range(len(first_rows)):
             if not free[first]:

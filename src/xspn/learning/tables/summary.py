@@ -9,7 +9,6 @@ from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn.circuit.domain import Domain
 from xspn.learning.tables.bins import rank_bins
 
-
 NUMBERS_AT_ONCE = 1 << 24  # what may be made of some rows at a time; tables of which no more is made are done in one go
 
 

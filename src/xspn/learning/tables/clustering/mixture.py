@@ -7,6 +7,7 @@ import numpy as np
 from xspn._core.arrays import FloatArray
 from xspn._core.logspace import logsumexp_quiet
 from xspn.learning.clustering.base import Split
+from xspn.learning.steps import step
 from xspn.learning.tables.clustering.product import PSEUDO_COUNT, Encoded, Sums
 
 N_STARTS = 4
@@ -109,6 +110,7 @@ def two_clusters(
         row_ll = logsumexp_quiet(logs, axis=1)
         posterior = np.exp(logs[:, 1] - row_ll)
         current = float(weights @ row_ll)
+        step()
         if current - previous < TOLERANCE * total:
             break
         previous = current

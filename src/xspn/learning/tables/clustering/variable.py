@@ -8,6 +8,7 @@ from scipy.special import expit, xlogy
 
 from xspn._core.arrays import FloatArray
 from xspn.learning.clustering.base import Condition, Split
+from xspn.learning.steps import step
 from xspn.learning.tables.clustering.product import Encoded
 from xspn.learning.tables.summary import TableSummary, row_blocks
 
@@ -72,6 +73,7 @@ def _gains(encoded: Encoded, cuts: Sequence[_Cut]) -> FloatArray:
     gains = encoded.likelihood(first) + encoded.likelihood(second) - encoded.likelihood(both)
     gains = gains + xlogy(masses, masses / np.maximum(masses.sum(axis=0), 1e-300)).sum(axis=0)
     gains[(masses == 0).any(axis=0)] = -np.inf
+    step()
     return np.asarray(gains)
 
 
@@ -80,10 +82,7 @@ def _cuts(encoded: Encoded, position: int) -> list[_Cut]:
     column, values = summary.columns[position], summary.cells[:, position]
     missing = summary.missing[:, position]
     if column.is_real or column.domain.ordered:
-        below = [
-            _Cut(position, (Condition("≤", edge), Condition(">", edge)))
-            for edge in _thresholds(values[~missing])
-        ]
+        below = [_Cut(position, (Condition("≤", edge), Condition(">", edge))) for edge in _thresholds(values[~missing])]
         return below + [
             _Cut(position, (Condition("≉", v), Condition("≈", v)))
             for v in (_repeated(values[~missing], summary.weights[~missing]) if column.is_real else [])
@@ -92,11 +91,7 @@ def _cuts(encoded: Encoded, position: int) -> list[_Cut]:
     if column.n_values == 2:
         both = (Condition("=", 0), Condition("=", 1))
         return [_Cut(position, both)] if len(occurring) == 2 else []
-    return [
-        _Cut(position, (Condition("≠", v), Condition("=", v)))
-        for v in occurring
-        if len(occurring) > 1
-    ]
+    return [_Cut(position, (Condition("≠", v), Condition("=", v))) for v in occurring if len(occurring) > 1]
 
 
 def _thresholds(values: FloatArray) -> list[float]:

@@ -7,6 +7,7 @@ import numpy as np
 from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn._core.logspace import logsumexp_quiet, safe_log
 from xspn.learning.fallback.base import Candidate
+from xspn.learning.steps import step
 from xspn.learning.tables.fallback.base import TableLeafData
 from xspn.learning.tables.fallback.classes import class_probabilities
 from xspn.learning.tables.fallback.normal_block import exchangeable_normal
@@ -53,6 +54,7 @@ def _by_statistic(data: TableLeafData, variables: IntArray, alpha: float, statis
         p, without = ordered_probabilities(counts, own, alpha, data.unit)
     leaf = Exchangeable(variables.tolist(), safe_log(p) - sizes, statistic)
     left_out = expected.scores(safe_log(without) - sizes, len(data.own.cells))
+    step()
     return Candidate("exchangeable", leaf, left_out)
 
 

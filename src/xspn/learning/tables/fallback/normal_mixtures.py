@@ -8,6 +8,7 @@ import numpy as np
 from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn._core.logspace import logsumexp_quiet
 from xspn.circuit.nodes import Node, Sum
+from xspn.learning.steps import step
 from xspn.learning.tables.fallback.base import TableLeafData
 from xspn.learning.tables.summary import TableSummary
 from xspn.leaves.gaussian import LOG_2PI, Gaussian
@@ -47,6 +48,7 @@ class _Fit:
             posterior = np.exp(logs - logsumexp_quiet(logs, axis=0))
             settled = float(np.abs(posterior - self.posterior).max(initial=0.0)) < POSTERIOR_TOLERANCE
             self.posterior = posterior
+            step()
             if settled:
                 break
         self._set_parameters(self._sums())
