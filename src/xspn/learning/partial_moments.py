@@ -5,11 +5,15 @@ among the seen cells equally likely. So the moments are known row by row, as for
 """
 
 from dataclasses import dataclass, fields
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from xspn._core.arrays import FloatArray, IntArray
+from xspn.learning.deviations import Cumulants, Index, Part, cumulants_of_product, largest, needs_largest
+
+SMALLEST_PART = 1e-9  # of a variance, or of the largest eigenvalue: less is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,21 +24,26 @@ class PartialMoments:
         difference: How many more ones each variable has than expected: (n,).
         spread: The variance of each variable's ones: (n,).
         shared_spread: What two variables' ones have in common of it: (n, n).
-        bond: The difference where each row counts as much as its share of ones exceeds a half: (n,).
-        bond_with_difference: The covariance of the two: (n,).
-        bond_variance: The variance of the bond: (n,).
+        rest: The difference where each row counts as much as its fraction of ones exceeds a half: (n,).
+        rest_with_difference: The covariance of the two: (n,).
+        rest_variance: The variance of the former: (n,).
         residual: How much more often two variables are one together than both of their effects explain: (n, n).
         variance: The variance of that: (n, n).
+        column_cumulants: The second, third and fourth cumulant of a seen cell, summed over cells, each times the powers
+            0..4 of how much the row's fraction of ones exceeds a half: (3, 5).
+        pair_cumulants: Those of a pair's residual, but for terms of the order of 1/m, summed over pairs: (3,).
     """
 
     difference: FloatArray
     spread: FloatArray
     shared_spread: FloatArray
-    bond: FloatArray
-    bond_with_difference: FloatArray
-    bond_variance: FloatArray
+    rest: FloatArray
+    rest_with_difference: FloatArray
+    rest_variance: FloatArray
     residual: FloatArray
     variance: FloatArray
+    column_cumulants: FloatArray
+    pair_cumulants: FloatArray
 
     @classmethod
     def of(cls, cells: NDArray[np.float32], weights: FloatArray) -> "PartialMoments":
@@ -43,7 +52,8 @@ class PartialMoments:
         seen = (~missing).astype(np.float64)
         ones = np.where(missing, 0.0, cells.astype(np.float64))
         m, k = seen.sum(axis=1), ones.sum(axis=1)
-        sums = (*_of_means(seen, ones, m, k, weights), *_of_pairs(seen, ones, m, k, weights))
+        means, pairs = _of_means(seen, ones, m, k, weights), _of_pairs(seen, ones, m, k, weights)
+        sums = (*means, *pairs, *_cumulants(m, k, weights))
         return cls(*sums)
 
     def __add__(self, other: "PartialMoments") -> "PartialMoments":
@@ -51,39 +61,83 @@ class PartialMoments:
 
     def without_unseen(self, seen: IntArray) -> "PartialMoments":
         """Return the moments of the variables of which something was seen: the others have no part in any row."""
-        own = (getattr(self, field.name) for field in fields(self))
-        return PartialMoments(*(values[seen] if values.ndim == 1 else values[np.ix_(seen, seen)] for values in own))
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, values in own.items():
+            if not name.endswith("cumulants"):  # these are sums over what was seen
+                own[name] = values[seen] if values.ndim == 1 else values[np.ix_(seen, seen)]
+        return PartialMoments(**own)
 
-    def statistics(self) -> dict[str, tuple[float, float]]:
-        """Return Q (the means), B (the bonds) and S (the pairs), each with its degrees of freedom.
+    def statistics(self) -> dict[str, Part]:
+        """Return Q (the means), B (the item–rest associations) and S (the pairs).
 
         Q is the general quadratic form of the differences between seen and expected ones. B takes what each variable's
-        bond has beyond its difference by its own variance, and S each pair's residual: rows that lack one of the two
-        say nothing of it.
+        association with the others has beyond its difference by its own variance, and S each pair's residual: rows that
+        lack one of the two say nothing of it. What cannot vary has no degrees of freedom.
         """
+        return {"Q": self._means(), "B": self._rests(), "S": self._pairs()}
+
+    def _means(self) -> Part:
         n = len(self.difference)
         covariance = np.diag(self.spread) - self.shared_spread
-        q = float(self.difference @ np.linalg.pinv(covariance, rcond=1e-9, hermitian=True) @ self.difference)
-        slope = _ratio(self.bond_with_difference, np.diag(covariance))
-        beyond = self.bond_variance - slope * self.bond_with_difference
-        varies = beyond > 1e-9 * self.bond_variance
-        squares = (self.bond - slope * self.difference)[varies] ** 2 / beyond[varies]
-        # One variable's bond is determined by the others' (as for whole rows).
-        b = float(squares.sum() * (n - 1) / n)
-        found = {"Q": (q, float(n - 1)), "B": (b, float(n - 1) if varies.any() else 0.0), "S": (0.0, 0.0)}
+        values, directions = np.linalg.eigh(covariance)
+        kept = values > SMALLEST_PART * self.spread.max(initial=0.0)
+        along = self.difference @ directions[:, kept]
+        value, dof = float((along**2 / values[kept]).sum()), float(kept.sum())
+        if not needs_largest(dof):
+            return Part(value, dof)
+        return Part(value, dof, largest(self.difference, np.diag(covariance).copy(), n, self._of_columns))
+
+    def _rests(self) -> Part:
+        n = len(self.difference)
+        alone = self.spread - np.diag(self.shared_spread)
+        slope = _ratio(self.rest_with_difference, alone)
+        beyond = self.rest_variance - slope * self.rest_with_difference
+        beyond = np.where(beyond > SMALLEST_PART * self.rest_variance, beyond, 0.0)
+        deviations = self.rest - slope * self.difference
+        # One variable's association is determined by the others' (as for whole rows).
+        free = (n - 1) / n
+        value, dof = float(_ratio(deviations**2, beyond).sum()) * free, float((beyond > 0).sum()) * free
+        if not needs_largest(dof):
+            return Part(value, dof)
+        usual = float(self.rest_with_difference.sum() / alone.sum())
+        return Part(value, dof, largest(deviations, beyond, n, lambda _: self._beyond(usual)))
+
+    def _pairs(self) -> Part:
+        n = len(self.difference)
         if n < 4:
-            return found
+            return Part()
         upper = np.triu_indices(n, 1)
-        possible = self.variance[upper] > 1e-12
-        squares = self.residual[upper][possible] ** 2 / self.variance[upper][possible]
+        residual, variance = self.residual[upper], self.variance[upper]
+        possible = int((variance > 0).sum())
         # Residuals of n(n − 1)/2 pairs, of which n are determined by the others (as for whole rows).
-        return {**found, "S": (float(squares.sum() * (n - 3) / (n - 1)), n * (n - 3) / 2)}
+        free = (n - 3) / (n - 1)
+        value, dof = float(_ratio(residual**2, variance).sum()) * free, possible * free
+        if not needs_largest(dof):
+            return Part(value, dof)
+        found = largest(residual, variance, possible, self._of_pairs)
+        return Part(value, dof, found.at(axis[found.member[0]] for axis in upper))
+
+    def _of_columns(self, _: Index) -> Cumulants:
+        second, third, fourth = self.column_cumulants[:, 0].tolist()
+        return second, third, fourth
+
+    def _of_pairs(self, _: Index) -> Cumulants:
+        second, third, fourth = self.pair_cumulants.tolist()
+        return second, third, fourth
+
+    def _beyond(self, usual: float) -> Cumulants:
+        """Return the cumulants where each row counts as much as its fraction of ones exceeds the usual one."""
+        second, third, fourth = (
+            sum(comb(m, j) * float(own[j]) * (-usual) ** (m - j) for j in range(m + 1))
+            for m, own in enumerate(self.column_cumulants, start=2)
+        )
+        return second, third, fourth
 
 
 def _of_means(
     seen: FloatArray, ones: FloatArray, m: FloatArray, k: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, ...]:
-    """Return the difference of each variable and the bond, with their variances."""
+    """Return each variable's difference and its association with the others, with their variances."""
     effects = ones - seen * _ratio(k, m)[:, None]
     spread = weights * _ratio(k * (m - k), m * (m - 1))
     excess = _ratio(k, m) - 0.5
@@ -109,13 +163,23 @@ def _of_pairs(
     """
     own = np.where(m >= 4, weights, 0.0)
     p2 = _ratio(k * (k - 1), m * (m - 1))
-    p3 = p2 * _ratio(k - 2, m - 2)
-    p4 = p3 * _ratio(k - 3, m - 3)
     effects = (ones - seen * _ratio(k, m)[:, None]) * (own * _ratio(k - 1, m - 2))[:, None]
     members = effects.T @ seen
     residual = (ones * own[:, None]).T @ ones - (seen * (own * p2)[:, None]).T @ seen - members - members.T
-    of_row = own * (p2 - 2 * p3 + p4) * _ratio(m - 3, m - 1)
+    # p₂ − 2p₃ + p₄ by its factors: rows with a single one, or a single zero, contribute an exact zero.
+    of_row = own * p2 * _ratio((m - k) * (m - k - 1), (m - 2) * (m - 3)) * _ratio(m - 3, m - 1)
     return residual, (seen * of_row[:, None]).T @ seen
+
+
+def _cumulants(m: FloatArray, k: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the second to fourth cumulants of cells, times powers of the row's excess of ones, and of pairs."""
+    p = _ratio(k, m)
+    pq = p * (1 - p)
+    of_cell = np.array([pq, pq * (1 - 2 * p), pq * (1 - 6 * pq)]) * (weights * m)
+    powers = np.vander(p - 0.5, 5, increasing=True)
+    p2 = _ratio(k * (k - 1), m * (m - 1))
+    of_pair = np.array(cumulants_of_product(p, p2)) @ np.where(m >= 4, weights * m * (m - 1), 0.0)
+    return of_cell @ powers, of_pair
 
 
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
