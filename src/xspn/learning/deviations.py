@@ -2,8 +2,8 @@
 
 A sum over n columns, or over n²/2 pairs, finds differences that many members share and drowns those of a single one;
 the largest deviation finds these. Its tail must be right far out, where counts of rare events are anything but normal:
-it is that of a Poisson law with the same variance and the same skewness (or kurtosis, if that asks for heavier tails),
-all of them known exactly under the null hypothesis.
+it is that of the difference of two Poisson counts with the variance, skewness and kurtosis that the deviation has under
+the null hypothesis, which are known.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from math import atan2, copysign, erfc, expm1, inf, log1p, pi, sqrt, tan
 
 import numpy as np
-from scipy.special import chdtrc, gammainc
+from scipy.special import chdtrc, chndtr
 
 from xspn._core.arrays import FloatArray
 
 MOST_IN_SUM = 10.0  # degrees of freedom among which a sum finds a single deviating member as well as the largest does
-LEAST_SKEWNESS = 1e-3  # less, and the Poisson law is the normal one
+LEAST_STEP = 3e-3  # less, and the law of counts is the normal one
 REMARKABLE = 0.5  # a p-value above which heavier tails, which would make it larger, need not be looked at
 MOST_TELLING = 0.99  # p-values closer to 1, as discrete statistics have, would outweigh very small ones
 Cumulants = tuple[float, float, float]  # the second, third and fourth, in any common unit
@@ -85,13 +85,13 @@ def largest(
         p = upper_tail(abs(score), 0.0, 0.0)
         if p >= best_p:
             break
-        if sidak(p, 2 * n_members) < REMARKABLE:
+        if score and sidak(p, 2 * n_members) < REMARKABLE:
             second, third, fourth = cumulants(_place(at, scores.shape))
             scale = float(deviations.flat[at]) / score  # a standard deviation
             p = upper_tail(abs(score), copysign(third / second / scale, third * score), fourth / second / scale**2)
         if p < best_p:
             best, best_at, best_p = score, at, p
-    return Largest(best, sidak(best_p, 2 * n_members), _place(best_at, scores.shape))
+    return Largest(best, sidak(best_p, 2 * n_members) if n_members else 1.0, _place(best_at, scores.shape))
 
 
 def _place(flat: int, shape: Index) -> Index:
@@ -119,17 +119,34 @@ def cumulants_of_product(p: FloatArray, both: FloatArray) -> tuple[FloatArray, F
 def upper_tail(score: float, skewness: float, kurtosis: float) -> float:
     """Return the chance to be at least so many standard deviations above the mean.
 
+    The law is that of the difference of two Poisson counts (Skellam's) with the given skewness and kurtosis: a Poisson
+    law where all heaviness is on this side, as that of rare events is, and symmetric where it is none of the skewness.
+    Tails that are lighter than the normal ones are taken for normal.
+
     Examples:
         >>> from scipy.stats import poisson
         >>> bool(np.isclose(upper_tail((9 - 2) / sqrt(2), 1 / sqrt(2), 1 / 2), poisson.sf(8, 2)))
         True
     """
-    skewness = max(skewness, sqrt(max(kurtosis, 0.0)))
-    if skewness < LEAST_SKEWNESS:
+    skewness = max(skewness, 0.0)
+    step = max(skewness, sqrt(max(kurtosis, 0.0)))  # of the counts, in standard deviations
+    if step < LEAST_STEP:
         return erfc(score / sqrt(2)) / 2
-    rate = skewness**-2
-    at = rate + score / skewness
-    return float(gammainc(at, rate)) if at > 0 else 1.0
+    up, down = (1 + skewness / step) / 2 / step**2, (1 - skewness / step) / 2 / step**2
+    at = up - down + score / step
+    return float(chndtr(2 * up, 2 * at, 2 * down)) if at > 0 else 1.0
+
+
+def sum_of_squares(squares: float, variances: FloatArray, free: float) -> tuple[float, float]:
+    """Return a χ² statistic, and its degrees of freedom, by the first two moments of a sum of squares.
+
+    Args:
+        squares: The sum of squares of deviations.
+        variances: Their variances, which may be unequal.
+        free: The fraction of the deviations that the others do not determine.
+    """
+    first, second = float(variances.sum()), float((variances * variances).sum())
+    return (squares * free * first / second, free * first**2 / second) if first > 0 else (0.0, 0.0)
 
 
 def tail(dof: float, statistic: float) -> float:

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xspn._core.arrays import FloatArray, IntArray
-from xspn.learning.deviations import Cumulants, Index, Part, cumulants_of_product, largest, needs_largest
+from xspn.learning.deviations import (
+    Cumulants,
+    Index,
+    Part,
+    cumulants_of_product,
+    largest,
+    needs_largest,
+    sum_of_squares,
+)
 
 SMALLEST_PART = 1e-9  # of a variance, or of the largest eigenvalue: less is rounding
 
@@ -71,8 +79,8 @@ class PartialMoments:
         """Return Q (the means), B (the item–rest associations) and S (the pairs).
 
         Q is the general quadratic form of the differences between seen and expected ones. B takes what each variable's
-        association with the others has beyond its difference by its own variance, and S each pair's residual: rows that
-        lack one of the two say nothing of it. What cannot vary has no degrees of freedom.
+        association with the others has beyond its difference by its own variance. S takes the pairs' residuals: rows
+        that lack one of the two say nothing of it. What cannot vary has no degrees of freedom.
         """
         return {"Q": self._means(), "B": self._rests(), "S": self._pairs()}
 
@@ -108,13 +116,13 @@ class PartialMoments:
             return Part()
         upper = np.triu_indices(n, 1)
         residual, variance = self.residual[upper], self.variance[upper]
-        possible = int((variance > 0).sum())
-        # Residuals of n(n − 1)/2 pairs, of which n are determined by the others (as for whole rows).
-        free = (n - 3) / (n - 1)
-        value, dof = float(_ratio(residual**2, variance).sum()) * free, possible * free
+        # Of the residuals of n(n − 1)/2 pairs n are determined by the others (as for whole rows). Not each by its own
+        # variance: a row's sum of squares is what it is however its cells are arranged, and of pairs that were seldom
+        # seen together a single one says much.
+        value, dof = sum_of_squares(float(residual @ residual), variance, (n - 3) / (n - 1))
         if not needs_largest(dof):
             return Part(value, dof)
-        found = largest(residual, variance, possible, self._of_pairs)
+        found = largest(residual, variance, int(np.count_nonzero(variance)), self._of_pairs)
         return Part(value, dof, found.at(axis[found.member[0]] for axis in upper))
 
     def _of_columns(self, _: Index) -> Cumulants:

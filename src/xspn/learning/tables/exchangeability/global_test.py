@@ -51,13 +51,13 @@ def global_test(summary: TableSummary) -> TestResult:
 
 def _parts(phi: FloatArray, weights: FloatArray) -> dict[str, Part]:
     """Return the parts for whole rows."""
-    d, _, n = phi.shape
+    d, rows, n = phi.shape
     psi = phi - phi.mean(axis=2, keepdims=True)
     psi[phi.max(axis=2) == phi.min(axis=2)] = 0.0  # nor does rounding of the mean make them vary
     moments = np.einsum("ari,bri->abr", psi, psi)  # Σ_i ψ_a ψ_b within each row
     a, b = np.triu_indices(d)
     products = psi[a] * psi[b]
-    flat = products.reshape(len(products), -1)
+    flat = products.reshape(len(products), rows * n)
     squares = (flat * np.repeat(weights, n)) @ flat.T  # Σ_r Σ_i (ψ_a ψ_b)(ψ_c ψ_d)
     parts = _first(psi, products, np.diag(squares), weights)
     if n >= 4:
@@ -69,10 +69,10 @@ def _parts(phi: FloatArray, weights: FloatArray) -> dict[str, Part]:
 
 def _first(psi: FloatArray, products: FloatArray, squares: FloatArray, weights: FloatArray) -> dict[str, Part]:
     """Return Q, by features of which each row's sum is 0, and B, by what their products have beyond."""
-    d, _, n = psi.shape
+    d, rows, n = psi.shape
     effects = np.concatenate([psi, products - products.mean(axis=2, keepdims=True)])
     sums = (weights @ effects).T
-    flat = effects.reshape(len(effects), -1)
+    flat = effects.reshape(len(effects), rows * n)
     covariance = (flat * np.repeat(weights, n)) @ flat.T / (n - 1)
     whole = squares / (n - 1)
     first = _part_of_columns(sums[:, :d], covariance[:d, :d], np.diag(covariance)[:d], effects.__getitem__, weights)

@@ -7,7 +7,7 @@ known row by row, as for whole rows, and add up; only, every column and every pa
 import numpy as np
 
 from xspn._core.arrays import FloatArray, IntArray
-from xspn.learning.deviations import Cumulants, Index, Part, largest, needs_largest
+from xspn.learning.deviations import Cumulants, Index, Part, largest, needs_largest, sum_of_squares
 from xspn.learning.tables.exchangeability.quadratic import (
     SMALLEST_EIGENVALUE,
     beyond,
@@ -16,6 +16,7 @@ from xspn.learning.tables.exchangeability.quadratic import (
     explaining,
     possible,
     quadratic,
+    whitening,
 )
 
 
@@ -153,7 +154,9 @@ def _pair_by_pair(
     m: FloatArray,
     weights: FloatArray,
 ) -> Part:
-    """Return Σ vᵀ C⁺ v over the pairs i < j, each with its own C.
+    """Return Σ vᵀ C⁺ v over the pairs i < j, with C the mean covariance of a pair.
+
+    Pairs are not measured by their own covariances: of those that were seldom seen together a single one says much.
 
     Args:
         vectors: (features, n, n).
@@ -168,12 +171,11 @@ def _pair_by_pair(
     own = vectors[:, *upper].T  # (pairs, features)
     tables = np.moveaxis(covariance[:, :, *upper], 2, 0)  # (pairs, features, features)
     squares = whole[:, *upper].T
-    scale = np.sqrt(np.where(squares > 0, squares, 1.0))
-    values, directions = np.linalg.eigh(tables / (scale[:, :, None] * scale[:, None, :]))
-    kept = values > SMALLEST_EIGENVALUE * len(vectors)
-    along = np.einsum("pk,pkl->pl", own / scale, directions)
-    value = float((along**2 / np.where(kept, values, np.inf)).sum()) * free
-    dof = float(kept.sum()) * free
+    directions, scales = whitening(tables.mean(axis=0), squares.mean(axis=0))
+    along = (own / scales) @ directions
+    sizes = np.einsum("kl,pkm,ml->p", directions, tables / np.outer(scales, scales), directions, optimize=True)
+    value, dof = sum_of_squares(float(np.vdot(along, along)), sizes, free)
+    value, dof = value * directions.shape[1], dof * directions.shape[1]
     if not needs_largest(dof):
         return Part(value, dof)
     psi, a, b, sign = made_of

@@ -11,16 +11,22 @@ SMALLEST_EIGENVALUE = 1e-9  # beside those of all: directions in which nothing v
 
 
 def quadratic(vectors: FloatArray, covariance: FloatArray, whole: FloatArray | None = None) -> tuple[float, int]:
-    """Return Σ vᵀ C⁺ v over rows v, and the rank of C.
+    """Return Σ vᵀ C⁺ v over rows v, and the rank of C; see `whitening`."""
+    directions, scales = whitening(covariance, np.diag(covariance) if whole is None else whole)
+    along = (vectors / scales) @ directions
+    return float(np.vdot(along, along)), directions.shape[1]
+
+
+def whitening(covariance: FloatArray, whole: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return directions, and scales by which vectors must be divided first, such that they have covariance I.
 
     What is tiny beside the whole variances, of which C is what is left after something was explained, is rounding.
     """
-    scale = np.sqrt(np.maximum(np.diag(covariance) if whole is None else whole, 0.0))
-    scale = np.where(scale > 0, scale, 1.0)  # so that features of different size have the same chance to matter
-    values, directions = np.linalg.eigh(covariance / np.outer(scale, scale))
+    scales = np.sqrt(np.maximum(whole, 0.0))
+    scales = np.where(scales > 0, scales, 1.0)  # so that features of different size have the same chance to matter
+    values, directions = np.linalg.eigh(covariance / np.outer(scales, scales))
     kept = values > SMALLEST_EIGENVALUE * len(values)
-    along = (vectors / scale) @ directions[:, kept]
-    return float((along**2 / values[kept]).sum()), int(kept.sum())
+    return directions[:, kept] / np.sqrt(values[kept]), scales
 
 
 def beyond(vectors: FloatArray, covariance: FloatArray, d: int) -> tuple[FloatArray, FloatArray]:
