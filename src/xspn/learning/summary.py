@@ -113,17 +113,6 @@ class Summary:
         return np.asarray(self.pairs.sum(axis=1))
 
     @cached_property
-    def sum_of_squared_pairs(self) -> float:
-        """Σ G_ij² over all pairs: that of XXᵀ, which has a number for every two rows, where there are fewer rows."""
-        if len(self._bits) >= self.n:
-            return sum(float((self.pairs_of(block) ** 2).sum()) for block in self.blocks())
-        found, at_once = 0.0, max(WIDEST_AT_ONCE**2 // max(len(self._bits), 1), 1)
-        for start in range(0, len(self._bits), at_once):
-            shared = (self._bits[start : start + at_once] @ self._bits.T).astype(np.float64)
-            found += float(self._weights[start : start + at_once] @ shared**2 @ self._weights)
-        return found
-
-    @cached_property
     def seen_pairs(self) -> FloatArray | float:
         """How many rows have both variables: (n, n), or N if no cell is missing."""
         return self.total if self.complete else self._product(self._marks, self._marks)

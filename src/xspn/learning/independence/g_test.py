@@ -9,6 +9,8 @@ from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn.learning.steps import step
 from xspn.learning.summary import ALL, Places, Summary
 
+LEAST_EXCLUSION = 0.5  # of the variance of independent groups: what a row's number of ones lacks of it
+
 
 def g_statistics(summary: Summary, rows: Places = ALL, columns: Places = ALL) -> FloatArray:
     """Return G = 2 Σ O log(O / E) over the four cells of each pair: (n, n), or some rows and columns of it.
@@ -61,6 +63,37 @@ def independent_groups(summary: Summary, threshold: float) -> list[IntArray]:
         return dependent_pairs(summary, threshold, rows, columns)
 
     return components_of_many(summary.n, links, summary.rows_at_once)
+
+
+def groups_exclude_each_other(summary: Summary, groups: list[IntArray], threshold: float) -> bool:
+    """Whether the number of ones varies far less from row to row than that of independent groups would.
+
+    Variables of which each row has one, or a fixed number, seem independent two by two if they are many, and are
+    anything but that together. The variance of a row's ones is the sum of the groups' variances if they are
+    independent, with a relative error of √(2/N); the limit of its square is that of the G-test. Only half of that sum
+    or less is taken to be exclusion. Missing cells hide a row's number of ones.
+    """
+    if len(groups) == 1 or not summary.complete:
+        return False
+    counts = np.arange(summary.n + 1)
+    mean = float(summary.totals @ counts) / summary.total
+    variance = float(summary.totals @ (counts - mean) ** 2) / summary.total
+    independent = _variance_of_groups(summary, groups)
+    missing = 1 - variance / independent if independent > 0 else 0.0
+    return missing > LEAST_EXCLUSION and summary.total / 2 * missing**2 >= 2 * threshold
+
+
+def _variance_of_groups(summary: Summary, groups: list[IntArray]) -> float:
+    """Return the sum of the variances of the groups' numbers of ones."""
+    p = summary.ones / summary.total
+    of_group = np.empty(summary.n, dtype=np.int64)
+    for k, group in enumerate(groups):
+        of_group[group] = k
+    found = 0.0
+    for block in summary.blocks():
+        same = of_group[block][:, None] == of_group[None, :]
+        found += float(((summary.pairs_of(block) / summary.total - np.outer(p[block], p)) * same).sum())
+    return found
 
 
 def components(adjacent: BoolArray) -> list[IntArray]:

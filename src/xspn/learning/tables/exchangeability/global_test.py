@@ -18,15 +18,27 @@ covariance is (by Schur's lemma) a small matrix between features times the ident
 norms as they are, this matrix is the mean product of the rows' own projections.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn.learning.exchangeability.base import Statistics, TestResult, in_parts
+from xspn._core.arrays import FloatArray, IntArray
+from xspn.learning.deviations import Cumulants, Index, Part, largest, needs_largest
+from xspn.learning.exchangeability.base import TestResult, in_parts
 from xspn.learning.tables.exchangeability.base import table_tests
 from xspn.learning.tables.exchangeability.features import features
-from xspn.learning.tables.exchangeability.partial_rows import partial_statistics
-from xspn.learning.tables.exchangeability.quadratic import beyond, quadratic
+from xspn.learning.tables.exchangeability.partial_rows import partial_parts
+from xspn.learning.tables.exchangeability.quadratic import (
+    beyond,
+    cumulants_of_cells,
+    cumulants_of_pairs,
+    explaining,
+    possible,
+    quadratic,
+)
 from xspn.learning.tables.summary import TableSummary
+
+EffectsOf = Callable[[int], FloatArray]  # the effects that make a feature: (rows, n)
 
 
 def global_test(summary: TableSummary) -> TestResult:
@@ -34,36 +46,64 @@ def global_test(summary: TableSummary) -> TestResult:
     seen = np.flatnonzero(summary.seen > 0)
     own = summary if len(seen) == summary.n else summary.part(seen)
     phi = features(own)
-    return in_parts(partial_statistics(phi, own.weights) if not own.complete else _statistics(phi, own.weights))
+    return in_parts(partial_parts(phi, own.weights) if not own.complete else _parts(phi, own.weights), seen)
 
 
-def _statistics(phi: FloatArray, weights: FloatArray) -> Statistics:
-    """Return each part's statistic and degrees of freedom, for whole rows."""
-    d, _, n = phi.shape
+def _parts(phi: FloatArray, weights: FloatArray) -> dict[str, Part]:
+    """Return the parts for whole rows."""
+    d, rows, n = phi.shape
     psi = phi - phi.mean(axis=2, keepdims=True)
+    psi[phi.max(axis=2) == phi.min(axis=2)] = 0.0  # nor does rounding of the mean make them vary
     moments = np.einsum("ari,bri->abr", psi, psi)  # Σ_i ψ_a ψ_b within each row
     a, b = np.triu_indices(d)
     products = psi[a] * psi[b]
-    parts = _first(np.concatenate([psi, products - products.mean(axis=2, keepdims=True)]), weights, d)
+    flat = products.reshape(len(products), rows * n)
+    squares = (flat * np.repeat(weights, n)) @ flat.T  # Σ_r Σ_i (ψ_a ψ_b)(ψ_c ψ_d)
+    parts = _first(psi, products, np.diag(squares), weights)
     if n >= 4:
-        parts["S"] = _symmetric(psi, products, moments, weights)
+        parts["S"] = _symmetric(psi, squares, moments, weights)
     if d >= 2 and n >= 3:
         parts["A"] = _antisymmetric(psi, moments, weights)
     return parts
 
 
-def _first(effects: FloatArray, weights: FloatArray, d: int) -> Statistics:
-    """Return Q, by the first d of some features of which each row's sum is 0, and B, by what the others have beyond."""
-    k, rows, n = effects.shape
-    sums = np.einsum("r,ari->ia", weights, effects)
-    scaled = (effects * np.sqrt(weights)[:, None]).reshape(k, rows * n)
-    covariance = scaled @ scaled.T / (n - 1)
-    q, rank = quadratic(sums[:, :d], covariance[:d, :d])
-    b, rank_beyond = quadratic(*beyond(sums, covariance, d), covariance[d:, d:])
-    return {"Q": (q, float(rank * (n - 1))), "B": (b, float(rank_beyond * (n - 1)))}
+def _first(psi: FloatArray, products: FloatArray, squares: FloatArray, weights: FloatArray) -> dict[str, Part]:
+    """Return Q, by features of which each row's sum is 0, and B, by what their products have beyond."""
+    d, rows, n = psi.shape
+    effects = np.concatenate([psi, products - products.mean(axis=2, keepdims=True)])
+    sums = (weights @ effects).T
+    flat = effects.reshape(len(effects), rows * n)
+    covariance = (flat * np.repeat(weights, n)) @ flat.T / (n - 1)
+    whole = squares / (n - 1)
+    first = _part_of_columns(sums[:, :d], covariance[:d, :d], np.diag(covariance)[:d], effects.__getitem__, weights)
+    coefficients = explaining(covariance, d)
+    rest, covariance_of_rest = beyond(sums, covariance, d)
+
+    def effects_beyond(k: int) -> FloatArray:
+        return np.asarray(effects[d + k] - np.tensordot(coefficients[k], effects[:d], axes=1))
+
+    return {"Q": first, "B": _part_of_columns(rest, covariance_of_rest, whole, effects_beyond, weights)}
 
 
-def _symmetric(psi: FloatArray, products: FloatArray, moments: FloatArray, weights: FloatArray) -> tuple[float, float]:
+def _part_of_columns(
+    sums: FloatArray, covariance: FloatArray, whole: FloatArray, effects: EffectsOf, weights: FloatArray
+) -> Part:
+    """Return a part that has a member for each column and feature."""
+    n = len(sums)
+    value, rank = quadratic(sums, covariance, whole)
+    dof = float(rank * (n - 1))
+    if not needs_largest(dof):
+        return Part(value, dof)
+    variances = possible(np.diag(covariance), whole) * (n - 1) / n
+
+    def cumulants(place: Index) -> Cumulants:
+        return cumulants_of_cells(effects(place[1]), n, weights)
+
+    found = largest(sums, variances, n * int(np.count_nonzero(variances)), cumulants)
+    return Part(value, dof, found.at(found.member[:1]))
+
+
+def _symmetric(psi: FloatArray, squares: FloatArray, moments: FloatArray, weights: FloatArray) -> Part:
     d, _, n = psi.shape
     a, b = np.triu_indices(d)
     upper = np.triu_indices(n, 1)
@@ -71,23 +111,16 @@ def _symmetric(psi: FloatArray, products: FloatArray, moments: FloatArray, weigh
     for k, (one, other) in enumerate(zip(a, b, strict=True)):
         pairs = (psi[one] * weights[:, None]).T @ psi[other]
         residuals[:, k] = without_own_effects(pairs + pairs.T)[upper]
-    own = np.einsum("r,kri,lri->kl", weights, products, products, optimize=True)
-
-    def row_sum(left: FloatArray, right: FloatArray) -> FloatArray:
-        return np.asarray((left * weights) @ right.T)
-
     crossed = np.empty((len(a), len(a)))
     for k, (one, other) in enumerate(zip(a, b, strict=True)):
-        crossed[k] = np.einsum("r,lr,lr->l", weights, moments[one][a], moments[other][b], optimize=True)
-        crossed[k] += np.einsum("r,lr,lr->l", weights, moments[one][b], moments[other][a], optimize=True)
-    sums = row_sum(moments[a, b], moments[a, b])
-    projected = crossed - own * (2 + 4 / (n - 2)) + 2 * sums / ((n - 1) * (n - 2))
-    degrees = n * (n - 3) / 2
-    statistic, rank = quadratic(residuals, projected / degrees)
-    return statistic, rank * degrees
+        crossed[k] = (moments[one][a] * moments[other][b] + moments[one][b] * moments[other][a]) @ weights
+    own = moments[a, b]
+    sums = (own * weights) @ own.T
+    projected = crossed - squares * (2 + 4 / (n - 2)) + 2 * sums / ((n - 1) * (n - 2))
+    return _part_of_pairs(residuals, projected, np.diag(crossed), n * (n - 3) / 2, (psi, a, b, 1), weights)
 
 
-def _antisymmetric(psi: FloatArray, moments: FloatArray, weights: FloatArray) -> tuple[float, float]:
+def _antisymmetric(psi: FloatArray, moments: FloatArray, weights: FloatArray) -> Part:
     d, _, n = psi.shape
     a, b = np.triu_indices(d, 1)
     upper = np.triu_indices(n, 1)
@@ -98,9 +131,42 @@ def _antisymmetric(psi: FloatArray, moments: FloatArray, weights: FloatArray) ->
         differences[:, k] = (pairs - pairs.T)[upper]
         crossed = moments[one][a] * moments[other][b] - moments[one][b] * moments[other][a]
         covariance[k] = crossed @ weights
-    degrees = (n - 1) * (n - 2) / 2
-    statistic, rank = quadratic(differences, covariance / degrees)
-    return statistic, rank * degrees
+    whole = (moments[a, a] * moments[b, b]) @ weights
+    return _part_of_pairs(differences, covariance, whole, (n - 1) * (n - 2) / 2, (psi, a, b, -1), weights)
+
+
+def _part_of_pairs(
+    vectors: FloatArray,
+    squares: FloatArray,
+    whole: FloatArray,
+    degrees: float,
+    made_of: tuple[FloatArray, IntArray, IntArray, int],
+    weights: FloatArray,
+) -> Part:
+    """Return a part that has a member for every two columns and every two features.
+
+    Args:
+        vectors: (pairs, features).
+        squares: The sum over all pairs of the covariance between features, which all have in common.
+        whole: What the diagonal of it was before other effects were taken out.
+        degrees: The degrees of freedom of each feature.
+        made_of: All features, which two of them make each of those here, and the sign between the two products.
+        weights: Those of the rows.
+    """
+    psi, a, b, sign = made_of
+    n = psi.shape[2]
+    value, rank = quadratic(vectors, squares / degrees, whole / degrees)
+    if not needs_largest(rank * degrees):
+        return Part(value, rank * degrees)
+    variances = possible(np.diag(squares), whole) / len(vectors)
+
+    def cumulants(place: Index) -> Cumulants:
+        one, other = psi[a[place[1]]], psi[b[place[1]]]
+        return cumulants_of_pairs(one, other, sign, n, weights)
+
+    n_members = len(vectors) * int(np.count_nonzero(variances))
+    found = largest(vectors, variances, n_members, cumulants)
+    return Part(value, rank * degrees, found.at(axis[found.member[0]] for axis in np.triu_indices(n, 1)))
 
 
 def without_own_effects(pairs: FloatArray) -> FloatArray:
