@@ -36,7 +36,7 @@ def make_fallback(
         case "blocks":
             return blocks_leaf(data, variables, alpha)
         case "exchangeable":
-            found = exchangeable_leaf(data, variables, alpha) if data.own.one_domain else None
+            found = exchangeable_leaf(data, variables, alpha) if data.own.one_distribution else None
             return blocks_leaf(data, variables, alpha) if found is None else found
         case "auto" | "sparing":
             if len(variables) == 1:
