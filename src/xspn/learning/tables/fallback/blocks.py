@@ -16,10 +16,19 @@ LEVEL = 0.01  # columns whose distributions differ at this level go into differe
 
 
 def blocks_leaf(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate:
-    """Return a product of exchangeable leaves, one for each block."""
+    """Return a product of exchangeable leaves, one for each block; independent leaves where all columns differ."""
+    found = several_blocks(data, variables, alpha)
+    return factorized_leaves(data, variables, alpha) if found is None else found
+
+
+def several_blocks(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate | None:
+    """Return the same; None where every column is a block of its own, of which a mixture would gain nothing."""
     nodes: list[Node] = []
     left_out = np.zeros(len(data.own.cells))
-    for block in similar_columns(data.own):
+    blocks = similar_columns(data.own)
+    if len(blocks) == data.own.n:
+        return None
+    for block in blocks:
         part = data.part(block)
         found = exchangeable_leaf(part, variables[block], alpha)
         if found is None:
