@@ -55,3 +55,7 @@ class MissingExtraError(XSPNError, ImportError):
 
 class ClusterError(XSPNError, OSError):
     """A cluster that failed: a partition that cannot be read, workers that die, a scheduler that is gone."""
+
+
+class AgreementWarning(UserWarning):
+    """A fitted model that does not say of a column what the table says: its mean, deviation, quantiles or shares."""

@@ -49,8 +49,8 @@ class TableSource:
 
     def __init__(self, data: TableData) -> None:
         self._data = data
-        columns = zip(data.domains, data.spreads.tolist(), data.floors.tolist(), strict=True)
-        self._columns = tuple(Column(domain, spread, floor) for domain, spread, floor in columns)
+        columns = zip(data.domains, data.spreads.tolist(), data.floors.tolist(), data.groups.tolist(), strict=True)
+        self._columns = tuple(Column(*column) for column in columns)
         cells = data.cells[:, data.binary]
         bits = np.where(np.isnan(cells), MISSING, cells).astype(np.uint8)
         self._bits = BinaryData(np.ascontiguousarray(bits), data.weights)

@@ -1,7 +1,7 @@
 """Training data with columns of any kinds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from xspn._core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn._core.errors import DataError
 from xspn.circuit.domain import Domain
+from xspn.learning.tables.likeness import groups_of_columns
 
 LEAST_SPREAD = 1e-3  # of a leaf's deviation, relative to that of the column
 MISSING = 255  # the byte of a cell without a value, where rows are compared
@@ -26,6 +27,7 @@ class TableData:
         spreads: The deviation of each real column in the whole table (1 where it has none, and for discrete columns).
         floors: The smallest deviation that a leaf may give to each real column: that of a rounding error if the numbers
             come in steps, and never less than a thousandth of the column's own.
+        groups: The group of each column: columns of one group have one distribution in the whole table.
     """
 
     cells: FloatArray
@@ -33,6 +35,7 @@ class TableData:
     weights: FloatArray
     spreads: FloatArray
     floors: FloatArray
+    groups: IntArray
 
     @classmethod
     def of(
@@ -63,7 +66,7 @@ class TableData:
         for column, domain in enumerate(domains):
             if not domain.is_discrete:
                 spreads[column], floors[column] = _scale(kept[:, column], own)
-        return cls(kept, tuple(domains), own, spreads, floors)
+        return cls(kept, tuple(domains), own, spreads, floors, groups_of_columns(kept, own, domains))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -82,12 +85,12 @@ class TableData:
     def with_weights(self, weights: FloatArray) -> "TableData":
         """Return the same rows with other weights; those of weight 0 are dropped."""
         keep = weights > 0
-        return TableData(self.cells[keep], self.domains, weights[keep], self.spreads, self.floors)
+        return replace(self, cells=self.cells[keep], weights=weights[keep])
 
     def repeated(self) -> "TableData":
         """Return rows as often as their weights say."""
         cells = np.repeat(self.cells, self.weights.astype(np.int64), axis=0)
-        return TableData(cells, self.domains, np.ones(len(cells)), self.spreads, self.floors)
+        return replace(self, cells=cells, weights=np.ones(len(cells)))
 
 
 def _all_missing(cells: FloatArray) -> BoolArray:

@@ -37,8 +37,8 @@ class TableSlice(Slice):
         return self.summary.constant()
 
     def test(self, config: LearnConfig) -> TestResult | None:
-        """Run the test that the configuration names, if all columns have one domain."""
-        if config.exchangeability is None or not self.summary.one_domain:
+        """Run the test that the configuration names, if all columns have one domain and are distributed alike."""
+        if config.exchangeability is None or not self.summary.one_distribution:
             return None
         options = dict(config.test_options)
         check_table_test_options(config.exchangeability, options)

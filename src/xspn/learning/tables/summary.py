@@ -8,6 +8,7 @@ import numpy as np
 from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn.circuit.domain import Domain
 from xspn.learning.tables.bins import rank_bins
+from xspn.learning.tables.likeness import ENOUGH_ROWS, alike
 
 NUMBERS_AT_ONCE = 1 << 24  # what may be made of some rows at a time; tables of which no more is made are done in one go
 
@@ -31,11 +32,13 @@ class Column:
         domain: Its values.
         spread: The deviation of a real column in the whole table.
         floor: The smallest deviation that a leaf may give it.
+        group: Columns of one group have one distribution in the whole table (see `likeness`).
     """
 
     domain: Domain
     spread: float = 1.0
     floor: float = 1.0
+    group: int = 0
 
     @property
     def is_real(self) -> bool:
@@ -93,9 +96,18 @@ class TableSummary:
         return np.flatnonzero([not column.is_real for column in self.columns])
 
     @property
-    def one_domain(self) -> bool:
-        """Whether all columns have the same values."""
-        return len({column.domain for column in self.columns}) == 1
+    def one_distribution(self) -> bool:
+        """Whether all columns have the same values, and rows show them to be distributed alike."""
+        return len({column.domain for column in self.columns}) == 1 and bool(self.alike.all())
+
+    @cached_property
+    def alike(self) -> BoolArray:
+        """Which columns may share a block: of one group in the whole table, or of any if rows are many: (n, n)."""
+        domains = [column.domain for column in self.columns]
+        groups = np.array([column.group for column in self.columns])
+        if self.total >= ENOUGH_ROWS:
+            return alike(self.cells, self.weights, domains)
+        return alike(self.cells, self.weights, domains, groups[:, None] == groups[None, :], slack=1.0)
 
     @cached_property
     def seen(self) -> FloatArray:

@@ -10,7 +10,7 @@ from xspn._core.arrays import FloatArray
 from xspn.learning.clustering.base import Condition, Split
 from xspn.learning.steps import step
 from xspn.learning.tables.clustering.product import Encoded
-from xspn.learning.tables.summary import TableSummary, row_blocks
+from xspn.learning.tables.summary import Column, TableSummary, row_blocks
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 SHARE_OF_REPEATED = 0.05
@@ -32,13 +32,30 @@ class _Cut:
         return np.where(summary.missing[:, self.position], np.nan, found)
 
 
-def variable_split(encoded: Encoded, seed: int) -> Split | None:
-    """Return the cut whose two clusters explain the variables best; all cuts of all variables are tried at once.
+def variable_splits(encoded: Encoded) -> list[Split]:
+    """Return the cut whose two clusters explain the variables best, and the best one of those on categories.
 
     A variable without order is cut at each of its values against the others, an ordered or real one at thresholds; a
-    real one also at numbers that many rows share.
+    real one also at numbers that many rows share. All cuts of all variables are tried at once. Only a cut on a category
+    of few rows keeps them together, so the best of these is weighed against the other splits by itself.
     """
-    cuts = [cut for position in range(encoded.summary.n) for cut in _cuts(encoded, position)]
+    summary = encoded.summary
+    cuts = [cut for position in range(summary.n) for cut in _cuts(encoded, position)]
+    best = _best_cut(encoded, cuts)
+    if best is None:
+        return []
+    if best.variable is None or not _is_category(summary.columns[best.variable]):
+        named = [cut for cut in cuts if _is_category(summary.columns[cut.position])]
+        other = _best_cut(encoded, named)
+        return [best] if other is None else [best, other]
+    return [best]
+
+
+def _is_category(column: Column) -> bool:
+    return not column.is_real and not column.domain.ordered
+
+
+def _best_cut(encoded: Encoded, cuts: Sequence[_Cut]) -> Split | None:
     if not cuts:
         return None
     blocks = row_blocks(len(cuts), len(encoded.summary.cells))
