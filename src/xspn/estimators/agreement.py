@@ -20,8 +20,10 @@ from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Sum
 from xspn.learning.data import MISSING, BinaryData
 from xspn.learning.source import TrainingData
+from xspn.learning.summary import WIDEST_AT_ONCE
 from xspn.learning.tables import TableData
-from xspn.leaves import ExchangeableGaussian, Gaussian, MultivariateGaussian
+from xspn.leaves import Bernoulli, ExchangeableGaussian, Gaussian, MultivariateGaussian
+from xspn.leaves.base import Leaf
 from xspn.model import Circuit
 from xspn.model.completion import table_of_marginals
 
@@ -59,10 +61,24 @@ def _of_bits(circuit: Circuit, data: BinaryData) -> Iterator[tuple[int, str]]:
         own, weights = data.bits[start : start + ROWS_AT_ONCE], data.weights[start : start + ROWS_AT_ONCE]
         ones += weights @ (own == 1)
         rows += weights @ (own != MISSING)
-    model = table_of_marginals(circuit, np.full((1, n), np.nan))[0, :, 1]
+    model = _chances_of_one(circuit, n)
     for v in np.flatnonzero(rows > 0).tolist():
         if abs(model[v] - ones[v] / rows[v]) > SHARE + _chance(0.5, rows[v]):
             yield v, f"P(1) = {model[v]:.3g}, in the table {ones[v] / rows[v]:.3g}"
+
+
+def _chances_of_one(circuit: Circuit, n: int) -> FloatArray:
+    """Return P(1) of each bit."""
+    graph = circuit.graph
+    if max(len(node.scope) for node in graph.nodes if isinstance(node, Leaf)) <= WIDEST_AT_ONCE:
+        return np.asarray(table_of_marginals(circuit, np.full((1, n), np.nan))[0, :, 1])
+    # Inference makes a table of all numbers of values and of ones that a leaf may see: too large, and not needed here.
+    chances = np.zeros(n)
+    for leaf, share in _leaves(graph):
+        nothing = np.full((1, len(leaf.variables)), np.nan)
+        own = leaf.p if isinstance(leaf, Bernoulli) else leaf.marginals(nothing)[0, :, 1]
+        chances[list(leaf.variables)] += share * own
+    return chances
 
 
 def _of_columns(circuit: Circuit, data: TableData) -> Iterator[tuple[int, str]]:
@@ -125,13 +141,8 @@ def _chance(deviation: float, rows: float) -> float:
 
 def _normal_parts(graph: Graph) -> dict[int, FloatArray]:
     """Return the mixture that each real variable has by itself: (leaves, 3) of share, mean and deviation."""
-    reached = np.zeros(len(graph))
-    reached[-1] = 1.0
     parts: dict[int, list[tuple[float, float, float]]] = {}
-    for index in range(len(graph) - 1, -1, -1):  # parents come after children
-        node, share = graph.nodes[index], float(reached[index])
-        weights = node.weights if isinstance(node, Sum) else np.ones(len(node.children))
-        np.add.at(reached, graph.child_ids(node), share * weights)
+    for node, share in _leaves(graph):
         if isinstance(node, Gaussian | ExchangeableGaussian):
             for v in node.variables:
                 parts.setdefault(v, []).append((share, node.mean, node.std))
@@ -140,3 +151,16 @@ def _normal_parts(graph: Graph) -> dict[int, FloatArray]:
             for v, mean, deviation in zip(node.variables, node.mean.tolist(), deviations.tolist(), strict=True):
                 parts.setdefault(v, []).append((share, mean, deviation))
     return {v: np.array(own) for v, own in parts.items()}
+
+
+def _leaves(graph: Graph) -> Iterator[tuple[Leaf, float]]:
+    """Yield each leaf with the share of the rows that reaches it."""
+    reached = np.zeros(len(graph))
+    reached[-1] = 1.0
+    for index in range(len(graph) - 1, -1, -1):  # parents come after children
+        node, share = graph.nodes[index], float(reached[index])
+        if isinstance(node, Leaf):
+            yield node, share
+        else:
+            weights = node.weights if isinstance(node, Sum) else np.ones(len(node.children))
+            np.add.at(reached, graph.child_ids(node), share * weights)
