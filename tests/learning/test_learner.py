@@ -9,12 +9,16 @@ from support.learning import learned, random_table, total_probability, two_clust
 from xspn import Bernoulli, Exchangeable, Product, Sum
 from xspn.io import to_json
 from xspn.learning import learner as learner_module
+from xspn.learning import steps as steps_module
 from xspn.learning.clustering import Split, clusterings
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
+from xspn.learning.ensemble import learn_bag
 from xspn.learning.learner import learn
 from xspn.learning.policy import Operation
+from xspn.learning.tables import TableData
 from xspn.model import Circuit
+from xspn.model.reading import read_table
 
 VARIANTS = [
     {},
@@ -211,3 +215,48 @@ def test_independent_columns_are_a_product_of_bernoullis(rng):
     circuit, _ = learned(table)
     assert isinstance(circuit.root, Product)
     assert all(isinstance(child, Bernoulli) for child in circuit.root.children)
+
+
+def mixed_table(rng, n_rows):
+    hidden = rng.normal(size=(n_rows, 1))
+    table = hidden * rng.normal(size=10) + rng.normal(size=(n_rows, 10))
+    table[:, ::3] = np.clip(np.round(table[:, ::3] + 3), 0, 6)
+    table[:, 1::3] = table[:, 1::3] > 0
+    columns, cells = read_table(table)
+    return TableData.of(cells, columns.domains)
+
+
+def test_progress_moves_while_the_first_task_is_under_way(rng, monkeypatch):
+    monkeypatch.setattr(steps_module, "SECONDS_BETWEEN_STEPS", 0.0)
+    done, first = [], []
+    original = learner_module._Learner._carry_out
+
+    def watch(self, task):
+        record = original(self, task)
+        first.append(len(done))
+        return record
+
+    monkeypatch.setattr(learner_module._Learner, "_carry_out", watch)
+    data = mixed_table(rng, 600)
+    learn(data, LearnConfig(min_instances=50), progress=lambda told, of: done.append(told / of))
+    assert first[0] > 30  # not one word for the first task, but many
+    assert done[first[0] - 1] > 0.05
+    assert done == sorted(done)
+    assert done[-1] == 1.0
+    assert max(np.diff(done)) < 0.5
+
+
+def test_progress_of_a_bag_moves_while_a_circuit_is_learned(rng, monkeypatch):
+    monkeypatch.setattr(steps_module, "SECONDS_BETWEEN_STEPS", 0.0)
+    told = []
+    learn_bag(mixed_table(rng, 150), LearnConfig(min_instances=75), 0, 2, progress=lambda *own: told.append(own))
+    done = [own for own, _ in told]
+    assert sum(own < 1 for own in done) > 10
+    assert done == sorted(done)
+    assert told[-1] == (2, 2)
+
+
+def test_steps_are_told_as_often_as_somebody_can_read_them(rng):
+    told = []
+    learn(mixed_table(rng, 150), LearnConfig(min_instances=150), progress=lambda *own: told.append(own))
+    assert len(told) < 60  # ends of parts, and single steps no more than five times a second

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from xspn._core.errors import MemoryLimitError
@@ -12,18 +12,19 @@ NO_LIMIT = 1 << 60  # what is written where there is no limit is some number bey
 MEGABYTE = 1_000_000
 
 
-def need_memory(needed: float, what: str, advice: str) -> None:
+def need_memory(needed: float, what: str, advice: Callable[[int], str]) -> None:
     """Refuse work that needs more memory than is available, where that can be told.
 
     Args:
         needed: Bytes.
         what: What they are needed for.
-        advice: What would fit, or what else can be done.
+        advice: Says what would fit into so many bytes, or what else can be done.
     """
     available = available_memory()
     if available is not None and needed > available:
         raise MemoryLimitError(
-            f"{what} needs about {in_words(needed)} of memory, and {in_words(available)} are available; {advice}"
+            f"{what} needs about {in_words(needed)} of memory, and {in_words(available)} are available; "
+            f"{advice(available)}"
         )
 
 

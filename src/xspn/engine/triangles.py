@@ -6,6 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.memory import need_memory
+
+LARGE = 1 << 24  # entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,13 @@ class Triangles:
 
     def table(self, log_weights: FloatArray, combine: np.ufunc) -> FloatArray:
         """Return the logarithms of all triangles: with `logaddexp` of sums, with `maximum` of best completions."""
+        if self.n_entries > LARGE:
+            widest = int(self.sizes.max())
+            need_memory(
+                2 * 8 * self.n_entries,
+                f"query: a leaf that counts ones over {widest:,} variables",
+                lambda _: "marginalize the circuit to the variables of interest first",
+            )
         table = np.empty(self.n_entries)
         for n, leaves in self.by_size:
             row = log_weights[self.weight_places(leaves, n)]

@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from xspn._core.arrays import FloatArray
 from xspn._core.checks import table
-from xspn._core.errors import DataError
+from xspn._core.errors import DataError, MemoryLimitError
 from xspn._core.random import RandomState
 from xspn.distributed import is_elsewhere
 from xspn.estimators.table_input import TableInput
+from xspn.learning.memory import OTHERWISE
 from xspn.model import Circuit
 from xspn.model.completion import Method, completed, table_of_marginals
 from xspn.model.frames import as_frame
@@ -31,9 +32,13 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
         before = dict(attributes)
         try:
             return fit(*args, **kwargs)
-        except BaseException:
+        except BaseException as error:
             attributes.clear()
             attributes.update(before)
+            if isinstance(error, MemoryError) and not isinstance(error, MemoryLimitError):
+                raise MemoryLimitError(
+                    f"X: the memory was not enough to learn from it ({error or 'no details'}); {OTHERWISE}"
+                ) from error
             raise
 
     return undone_on_failure

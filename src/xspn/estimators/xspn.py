@@ -24,6 +24,7 @@ from xspn.learning.binary import binary_table
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag
+from xspn.learning.memory import refuse_if_too_large
 from xspn.learning.quality import EFFORTS, HeldOut, LearnedWell, Search, learn_well
 from xspn.learning.source import TrainingData
 from xspn.learning.tables import TableData
@@ -167,6 +168,7 @@ class XSPN(LearnerParameters, DensityEstimator):
 
     def _data(self, cells: AnyArray, weights: FloatArray | None, config: LearnConfig) -> TrainingData:
         """Return the rows as the learner wants them: bits where all columns are binary."""
+        refuse_if_too_large(len(cells), [domain for domain in self.columns_.domains if domain is not None])
         merge = config.clustering not in EQUAL_ROWS_MATTER
         if self.columns_.are_binary:
             bits = binary_table(cells, self.columns_.names, allow_missing=True)

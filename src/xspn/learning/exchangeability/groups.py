@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.spatial.distance import squareform
 
 from xspn._core.arrays import FloatArray, IntArray
 from xspn._core.checks import table
+from xspn._core.memory import need_memory
 from xspn._core.options import number_between
 from xspn.learning.binary import binary_table, column_names
 from xspn.learning.data import BinaryData
@@ -17,6 +19,7 @@ from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.exchangeability.global_test import global_test
 from xspn.learning.summary import Summary
 
+BYTES_OF_DISTANCE = 16  # it, and a copy for the tree
 Part = tuple[IntArray, TestResult | None]  # some variables, and the test that did not reject them
 
 
@@ -131,7 +134,13 @@ def _distances_of_many(summary: Summary) -> FloatArray:
     ones = summary.ones
     scale = np.where(ones > 0, summary.seen / np.where(ones > 0, ones, 1.0), 0.0)
     squares = np.concatenate([(summary.as_if_complete(block) ** 2) @ scale for block in summary.blocks()])
-    above = np.empty(summary.n * (summary.n - 1) // 2)
+    n_pairs = summary.n * (summary.n - 1) // 2
+    need_memory(
+        BYTES_OF_DISTANCE * n_pairs,
+        f"X: finding groups among {summary.n:,} columns",
+        lambda available: f"take at most {isqrt(2 * available // BYTES_OF_DISTANCE):,} columns",
+    )
+    above = np.empty(n_pairs)
     filled = 0
     for block in summary.blocks():
         _, n10, n01, _ = summary.pair_table(block)
