@@ -44,9 +44,13 @@ def read_table(X: Any, domains: Any = None) -> tuple[Columns, AnyArray]:
         dtypes: list[Any] = [None] * len(cells)
     else:
         _refuse_empty(frame.shape)
-        cells = [cells_of(frame.iloc[:, j], repr(name)) for j, name in enumerate(frame.columns)]
         dtypes = list(frame.dtypes)
-        array = None
+        if len(set(dtypes)) == 1 and isinstance(dtypes[0], np.dtype) and dtypes[0].kind in "biuf":
+            array = np.asarray(frame.to_numpy())  # numbers of one type: much faster than column by column
+            cells = list(array.T)
+        else:
+            array = None
+            cells = [cells_of(frame.iloc[:, j], repr(name)) for j, name in enumerate(frame.columns)]
     return _columns_and_codes(cells, array, names, dtypes, domains, "X", None)
 
 
