@@ -34,7 +34,7 @@ class LearnerParameters(TableInput):
         options: Further settings of `xspn.learning.config.LearnConfig`, by name.
         n_jobs: Threads for one circuit, processes for several; −1 for all cores. The result does not depend on it.
         random_state: A seed, for the same circuit every time.
-        verbose: 1 shows a progress bar.
+        verbose: 1 shows a progress bar: how much of the expected work is done, also inside long steps.
     """
 
     def __init__(
