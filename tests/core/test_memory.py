@@ -11,6 +11,7 @@ from xspn import XSPN, exchangeable_groups
 from xspn._core import memory
 from xspn._core.errors import MemoryLimitError, XSPNError
 from xspn.circuit.domain import Domain
+from xspn.io.tables.csv_text import parse_csv
 from xspn.learning import memory as learning_memory
 from xspn.learning import summary as bits_module
 from xspn.learning.memory import memory_of_learning
@@ -78,6 +79,12 @@ def test_groups_of_too_many_columns_are_refused(rng, monkeypatch):
     monkeypatch.setattr(bits_module, "WIDEST_AT_ONCE", 16)
     with pytest.raises(MemoryLimitError, match=r"groups among 50 columns .* take at most 31 columns"):
         exchangeable_groups(rng.integers(0, 2, size=(30, 50)))
+
+
+def test_a_text_that_does_not_fit_is_refused_before_it_is_cut_into_cells(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 9_000_000)
+    with pytest.raises(MemoryLimitError, match=r"t.csv: reading 1,200,004 characters .* about 500,000 would fit"):
+        parse_csv("a,b\n" + "0,1\n" * 300_000, "t.csv")
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,13 @@ from itertools import islice
 
 from xspn._core.checks import first_double
 from xspn._core.errors import DataError
+from xspn._core.memory import need_memory
 from xspn.io.tables.table_file import NUMBER, TableFile
 
 DELIMITERS = (",", ";", "\t", "|")
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None")
+LARGE = 1_000_000  # characters
+BYTES_OF_CHARACTER = 18  # of memory, while cells are text; as measured
 LOOKED_AT = 100  # rows, to find the delimiter and the header
 
 
@@ -40,6 +43,15 @@ def parse_csv(
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
         raise DataError(f"{source}, line {line}: a zero byte; this is no text file")
+    if len(text) > LARGE:
+        need_memory(
+            BYTES_OF_CHARACTER * len(text),
+            f"{source}: reading {len(text):,} characters of text",
+            lambda available: (
+                f"about {available // BYTES_OF_CHARACTER:,} would fit; take fewer rows or columns, or "
+                "convert it to Parquet or npz"
+            ),
+        )
     used = delimiter or find_delimiter(text)
     rows = list(_rows(text, used, source))
     width = len(rows[0][1])
