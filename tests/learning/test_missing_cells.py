@@ -64,7 +64,49 @@ def test_without_holes_the_statistics_are_the_closed_form(seed):
     whole = global_test(summary_of(X))
     found = PartialMoments.of(X, np.ones(len(X))).statistics()
     for name in "QBS":
-        assert found[name] == pytest.approx((whole.parts[name], whole.parts[f"dof_{name}"]), rel=1e-6)
+        expected = (whole.parts[name], whole.parts[f"dof_{name}"])
+        assert (found[name].value, found[name].dof) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_without_holes_the_largest_deviations_are_those_of_whole_rows(seed):
+    rng = np.random.default_rng(seed)
+    X = exchangeable_rows(20, 150, rng)
+    whole = global_test(summary_of(X))
+    found = PartialMoments.of(X, np.ones(len(X))).statistics()
+    for name in "QBS":
+        expected = (whole.parts[f"max_{name}"], whole.parts[f"p_max_{name}"])
+        assert (found[name].largest.deviation, found[name].largest.p_value) == pytest.approx(expected, rel=1e-6)
+        assert sorted(found[name].largest.member) == sorted(whole.parts[f"member_{name}"])
+
+
+def test_a_column_that_differs_is_named_though_others_were_never_seen():
+    rng = np.random.default_rng(7)
+    X = rng.random((400, 30)) < 0.3
+    X[:, 9] = rng.random(400) < 0.6
+    table = holes(X, 0.2, rng)
+    table[:, 4] = np.nan
+    found = global_test(summary_of(table))
+    assert found.rejects(1e-6)
+    assert (found.parts["decided_by"], found.parts["member_Q"]) == ("max_Q", (9,))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_parts_that_cannot_vary_have_no_degrees_of_freedom_with_holes(turned):
+    """Whatever is hidden of a one-hot row, there is at most a single one to be seen."""
+    rng = np.random.default_rng(11)
+    X = np.eye(40)[rng.choice(40, size=3000, p=np.repeat([1, 2], 20) / 60)]
+    found = global_test(summary_of(holes(1 - X if turned else X, 0.1, rng)))
+    assert (found.parts["S"], found.parts["dof_S"]) == (0.0, 0.0)
+    assert found.rejects(0.01)
+
+
+def test_the_level_holds_where_pairs_are_seldom_seen():
+    """A pair that was seen in few rows must not count as much as the others for a single one that they share."""
+    rng = np.random.default_rng(2)
+    p = np.array([global_test(summary_of(holes(rng.random((100, 40)) < 0.05, 0.5, rng))).p_value for _ in range(300)])
+    assert (p < 0.05).mean() <= 0.08
+    assert (p < 0.01).mean() <= 0.03
 
 
 @pytest.mark.parametrize("n", [3, 5, 12])
@@ -187,18 +229,30 @@ def test_clusterings_that_need_whole_rows_say_so(clustering):
         XSPN(clustering=clustering, exchangeability=None, random_state=0).fit(X)
 
 
-@pytest.mark.parametrize("n", [3, 6])
+def assert_same_parts(found, expected):
+    assert found.keys() == expected.keys()
+    for name, part in expected.items():
+        assert (found[name].value, found[name].dof) == pytest.approx((part.value, part.dof))
+        assert (found[name].largest is None) == (part.largest is None)
+        if part.largest is not None:
+            mine, own = found[name].largest, part.largest
+            assert (mine.deviation, mine.p_value) == pytest.approx((own.deviation, own.p_value))
+            assert mine.member == own.member
+
+
+@pytest.mark.parametrize("n", [3, 6, 14])
 def test_moments_of_two_tables_add_up(n, rng):
     X = holes(exchangeable_rows(n, 80, rng), 0.3, rng).astype(np.float32)
     weights = rng.integers(1, 4, size=80).astype(float)
     whole = PartialMoments.of(X, weights)
     both = PartialMoments.of(X[:30], weights[:30]) + PartialMoments.of(X[30:], weights[30:])
-    assert both.statistics() == {name: pytest.approx(found) for name, found in whole.statistics().items()}
+    assert_same_parts(both.statistics(), whole.statistics())
 
 
-def test_variables_that_nobody_saw_change_no_moment(rng):
-    X = holes(exchangeable_rows(5, 60, rng), 0.2, rng).astype(np.float32)
+@pytest.mark.parametrize("n", [2, 5, 14])
+def test_variables_that_nobody_saw_change_no_moment(rng, n):
+    X = holes(exchangeable_rows(n, 60, rng), 0.2, rng).astype(np.float32)
     padded = np.insert(X, 2, np.nan, axis=1)
-    kept = PartialMoments.of(padded, np.ones(60)).without_unseen(np.array([0, 1, 3, 4, 5]))
+    kept = PartialMoments.of(padded, np.ones(60)).without_unseen(np.delete(np.arange(n + 1), 2))
     expected = PartialMoments.of(X, np.ones(60)).statistics()
-    assert kept.statistics() == {name: pytest.approx(found) for name, found in expected.items()}
+    assert_same_parts(kept.statistics(), expected)

@@ -1,6 +1,7 @@
 """Turn what users hand in into plain arrays, or say what is wrong and where."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ def same_columns(found: list[str], names: Names, what: str) -> None:
     """Refuse columns that are not those of the model, each once and in its order."""
     if found == list(names):
         return
-    missing = [name for name in names if name not in found]
-    extra = [name for name in found if name not in names]
+    known, given = set(names), set(found)
+    missing = [name for name in names if name not in given]
+    extra = [name for name in found if name not in known]
     if missing or extra:
         near = nearest(extra[0], missing) if extra else None
         hint = "" if near is None else f"; did you mean {near!r} by {extra[0]!r}?"
@@ -38,13 +40,22 @@ def same_columns(found: list[str], names: Names, what: str) -> None:
             f"{what}: expected the columns that the model knows; missing {missing[:5]}, unknown {extra[:5]}{hint}"
         )
     if len(found) != len(names):
-        double = next(name for name in names if found.count(name) > 1)
-        raise DataError(f"{what}: the column {double!r} occurs twice")
+        raise DataError(f"{what}: the column {first_double(found)!r} occurs twice")
     place = next(i for i, (a, b) in enumerate(zip(found, names, strict=True)) if a != b)
     raise DataError(
         f"{what}: the columns are in another order (column {place} is {found[place]!r}, expected {names[place]!r}); "
         "pass X[list_of_names]"
     )
+
+
+def first_double(values: Iterable[Any]) -> Any | None:
+    """Return the first of several values that occurs again, None if each is there once.
+
+    Examples:
+        >>> first_double(["a", "b", "c", "b", "a"])
+        'a'
+    """
+    return next((value for value, count in Counter(values).items() if count > 1), None)
 
 
 def _numeric(X: Any, names: Names | None, what: str) -> AnyArray:
@@ -171,8 +182,9 @@ def _row_of_mapping(evidence: Mapping[Any, Any], n_columns: int, names: Names | 
 def column_index(variable: Any, n_columns: int, names: Names | None = None) -> int:
     """Return the column of a variable given by index or by name."""
     if isinstance(variable, str):
-        if names is not None and variable in names:
-            return names.index(variable)
+        place = None if names is None else place_of(variable, names)
+        if place is not None:
+            return place
         near = nearest(variable, names or ())
         hint = "" if near is None else f"; did you mean {near!r}?"
         known = "the circuit has no variable names" if names is None else "no such name"
@@ -182,6 +194,24 @@ def column_index(variable: Any, n_columns: int, names: Names | None = None) -> i
     if not 0 <= variable < n_columns:
         raise DataError(f"variable {variable}: expected an index from 0 to {n_columns - 1}")
     return int(variable)
+
+
+_last_index: tuple[Names, dict[str, int]] = ((), {})
+
+
+def place_of(name: str, names: Names) -> int | None:
+    """Return the place of a name among names, None if it is not one of them.
+
+    Thousands of names are looked up among the same thousands one by one: the index of the last tuple is kept.
+    """
+    global _last_index
+    own, index = _last_index
+    if own is not names:
+        index = {}
+        for place, other in enumerate(names):
+            index.setdefault(other, place)
+        _last_index = (tuple(names), index)
+    return index.get(name)
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:

@@ -33,6 +33,10 @@ class FormatError(XSPNError, ValueError):
     """A model file that is truncated, altered, or of a schema that this version does not know."""
 
 
+class MemoryLimitError(XSPNError, MemoryError):
+    """Work that would take more memory than there is; the message says how much, and what would fit."""
+
+
 class RegistryError(XSPNError, ValueError):
     """A name that nothing is registered under, or that is taken already."""
 
@@ -55,3 +59,7 @@ class MissingExtraError(XSPNError, ImportError):
 
 class ClusterError(XSPNError, OSError):
     """A cluster that failed: a partition that cannot be read, workers that die, a scheduler that is gone."""
+
+
+class AgreementWarning(UserWarning):
+    """A fitted model that does not say of a column what the table says: its mean, deviation, quantiles or shares."""

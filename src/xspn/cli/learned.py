@@ -13,7 +13,7 @@ from xspn.cli.inputs import names_of
 from xspn.estimators import XSPN, XSPNClassifier
 from xspn.estimators.explain import context_in_words
 from xspn.learning.policy import Operation
-from xspn.learning.trace import Trace, describe_test
+from xspn.learning.trace import Trace, TraceEntry, describe_test
 from xspn.model import Circuit
 from xspn.model.columns import Columns
 
@@ -115,6 +115,10 @@ def _simple_models(train: AnyArray, columns: Columns, settings: dict[str, Any]) 
 def trace_in_words(trace: Trace, columns: Columns) -> list[dict[str, Any]]:
     """Return the learner's decisions as plain values."""
     names = names_of(columns)
+
+    def evidence(entry: TraceEntry) -> str | None:
+        return None if entry.test is None else describe_test(entry.test, lambda i: names[entry.variables[i]])
+
     return [
         {
             "node": entry.node,
@@ -124,7 +128,7 @@ def trace_in_words(trace: Trace, columns: Columns) -> list[dict[str, Any]]:
             "rows": round(float(entry.rows), 6),
             "variables": [names[v] for v in entry.variables],
             "where": context_in_words(trace, entry, columns),
-            "evidence": None if entry.test is None else describe_test(entry.test),
+            "evidence": evidence(entry),
             "p_value": None if entry.test is None else float(entry.test.p_value),
         }
         for entry in trace

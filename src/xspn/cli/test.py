@@ -48,11 +48,12 @@ def run(args: argparse.Namespace) -> int:
         _draw(groups, table.names, args.picture)
     found = [_plain(group, table.names) for group in groups]
     if args.json:
-        of_all = None if whole is None else {name: getattr(whole, name) for name in ("statistic", "dof", "p_value")}
+        of_all = None if whole is None else _plain_test(whole, table.names)
         return print_json({"rows": len(rows), "all_columns": of_all, "level": args.level, "groups": found})
     if whole is not None:
         verdict = "rejected" if whole.rejects(args.level) else "not rejected"
-        sys.stdout.write(f"all {len(table.names)} columns exchangeable: {verdict}, p = {whole.p_value:.3g}\n\n")
+        by = f" by: {_plain_test(whole, table.names)['decided_by']}" if whole.rejects(args.level) else ""
+        sys.stdout.write(f"all {len(table.names)} columns exchangeable: {verdict}{by}, p = {whole.p_value:.3g}\n\n")
     together = [own for own in found if len(own["columns"]) > 1]
     said = [(str(len(own["columns"])), f"{own['p_value']:.3g}", shortened(own["columns"], 8)) for own in together]
     if said:
@@ -74,6 +75,13 @@ def _test_of_all(rows: "AnyArray", columns: "Columns") -> "TestResult | None":
     if domain is None or domain.cardinality == 2:
         return exchangeability_test(rows)
     return table_test(rows.astype(float), domain)
+
+
+def _plain_test(test: "TestResult", names: tuple[str, ...]) -> dict[str, Any]:
+    from xspn.learning.trace import decided_by
+
+    figures = {name: getattr(test, name) for name in ("statistic", "dof", "p_value")}
+    return {**figures, "decided_by": decided_by(test, names.__getitem__)}
 
 
 def _plain(group: "Group", names: tuple[str, ...]) -> dict[str, Any]:

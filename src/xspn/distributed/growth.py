@@ -21,8 +21,8 @@ from xspn.learning.actions import Actions
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
-from xspn.learning.learner import Progress
 from xspn.learning.policy import decide
+from xspn.learning.steps import Progress
 from xspn.learning.task import Task
 from xspn.leaves.bernoulli import Bernoulli
 

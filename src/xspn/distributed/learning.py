@@ -13,7 +13,7 @@ from xspn.distributed.partitions import PartitionedTable, partitioned
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import Member, mixture_of
-from xspn.learning.learner import Progress
+from xspn.learning.steps import Progress
 
 
 @dataclass(frozen=True)

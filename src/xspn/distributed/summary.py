@@ -28,6 +28,11 @@ class RemoteSummary(Summary):
         self._cells = cells
         self._weights = weights if mass in (0.0, self.total) else weights * (self.total / mass)
 
+    @property
+    def wide(self) -> bool:
+        """Return False: the tables of pairs are here, and the rows are not."""
+        return False
+
     @cached_property
     def complete(self) -> bool:
         """Whether no cell of any row is missing."""

@@ -44,7 +44,7 @@ def _group(trace: Trace, entry: TraceEntry, columns: Columns) -> str:
     own = [_name(v, columns) for v in entry.variables]
     shown = ", ".join(own[:LONGEST_LIST]) + (f", … {own[-1]}" if len(own) > LONGEST_LIST else "")
     where = context_in_words(trace, entry, columns)
-    evidence = describe_test(entry.test) if entry.test is not None else "by construction"
+    evidence = describe_test(entry.test, own.__getitem__) if entry.test is not None else "by construction"
     return (
         f"  node {entry.node}: {shown} ({len(own)} variables)\n"
         f"    in {entry.rows:,g} rows{f' where {where}' if where else ''}\n"

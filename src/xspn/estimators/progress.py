@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from xspn.learning.learner import Progress
+from xspn.learning.steps import Progress
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -27,7 +27,7 @@ def learning_progress(verbose: int, n_circuits: int) -> Iterator[Progress | None
     with Bar(console=console, transient=True) as bar:
         task = bar.add_task(what, total=1.0)
 
-        def show(done: int, of: int) -> None:
+        def show(done: float, of: float) -> None:
             bar.update(task, completed=done / max(of, 1))
 
         yield show
@@ -36,7 +36,7 @@ def learning_progress(verbose: int, n_circuits: int) -> Iterator[Progress | None
 def _lines(what: str) -> Progress:
     last = monotonic()
 
-    def show(done: int, of: int) -> None:
+    def show(done: float, of: float) -> None:
         nonlocal last
         if done >= of or monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = monotonic()

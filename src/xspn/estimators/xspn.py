@@ -13,6 +13,7 @@ from xspn._core.options import one_of, whole_number
 from xspn._core.random import generator
 from xspn.distributed import is_elsewhere
 from xspn.engine.rows import RowChecker
+from xspn.estimators.agreement import warn_of_disagreement
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.explain import explain
 from xspn.estimators.options import learn_config
@@ -92,21 +93,24 @@ class XSPN(LearnerParameters, DensityEstimator):
         for attribute in ("valid_score_", "search_", "passes_"):  # those of an earlier fit
             if hasattr(self, attribute):
                 delattr(self, attribute)
+        data: TrainingData | None
         if is_elsewhere(X):
-            learned = self._learned_elsewhere(X, X_valid, sample_weight, checkpoint, config)
+            learned, data = self._learned_elsewhere(X, X_valid, sample_weight, checkpoint, config)
         elif checkpoint is not None:
             raise ParameterError("checkpoint: only for Dask tables and Parquet paths; this table is in memory")
         else:
-            learned = self._learned(X, X_valid, sample_weight, config)
+            learned, data = self._learned(X, X_valid, sample_weight, config)
         self.circuit_, self.trace_ = Circuit.of_columns(learned.graph, self.columns_), learned.trace
+        if data is not None:
+            warn_of_disagreement(self.circuit_, data)
         if isinstance(learned, LearnedWell):
             self.search_ = learned.search
         if X_valid is not None:
             self.valid_score_ = self.score(X_valid)
         return self
 
-    def _learned(self, X: Any, X_valid: Any, sample_weight: Any, config: LearnConfig) -> Learned:
-        """Learn from a table in memory, with the effort that the quality stands for."""
+    def _learned(self, X: Any, X_valid: Any, sample_weight: Any, config: LearnConfig) -> tuple[Learned, TrainingData]:
+        """Learn from a table in memory, with the effort that the quality stands for; return its rows too."""
         cells = self._training_table(X)
         data = self._data(cells, self._row_weights(sample_weight, len(cells)), config)
         seed = int(generator(self.random_state).integers(2**63 - 1))
@@ -115,12 +119,12 @@ class XSPN(LearnerParameters, DensityEstimator):
         valid = None if only_scored else self._validation_rows(X_valid)
         if self.quality == "fast":
             with learning_progress(self.verbose, self.n_estimators) as progress:
-                return learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress)
+                return learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress), data
         effort = EFFORTS[self.quality]
         effort = replace(effort, circuits=max(effort.circuits, self.n_estimators))
         held_out = None if valid is None else HeldOut.of(valid)
         with learning_progress(self.verbose, effort.circuits) as progress:
-            return learn_well(data, config, effort, seed, self.n_jobs, held_out, progress)
+            return learn_well(data, config, effort, seed, self.n_jobs, held_out, progress), data
 
     def _validation_rows(self, X_valid: Any) -> AnyArray:
         """Read rows kept apart; what is wrong with them is said before anything is learned."""
@@ -141,7 +145,7 @@ class XSPN(LearnerParameters, DensityEstimator):
 
     def _learned_elsewhere(
         self, X: Any, X_valid: Any, sample_weight: Any, checkpoint: Any, config: LearnConfig
-    ) -> Learned:
+    ) -> tuple[Learned, TrainingData | None]:
         """Learn from a table that is not in memory; one that is small enough is fetched."""
         from xspn.distributed.gathering import binary_template, gathered, is_small
         from xspn.distributed.learning import Source, learn_elsewhere
@@ -159,7 +163,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         with learning_progress(self.verbose, self.n_estimators) as progress:
             grown = learn_elsewhere(source, config, seed, self.n_estimators, checkpoint, progress)
         self.passes_ = grown.passes
-        return grown.learned
+        return grown.learned, None
 
     def _data(self, cells: AnyArray, weights: FloatArray | None, config: LearnConfig) -> TrainingData:
         """Return the rows as the learner wants them: bits where all columns are binary."""

@@ -42,11 +42,6 @@ class Record:
         """Whether leaves stand beside some child."""
         return any(self.extra)
 
-    def cells_settled(self) -> int:
-        """Return how many cells of the table are accounted for by leaves of this record."""
-        variables = len(self.task.variables) if self.node is not None else int(self.has_indicators)
-        return len(self.task.rows) * variables
-
 
 @dataclass(frozen=True)
 class Learned:

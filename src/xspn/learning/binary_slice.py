@@ -10,7 +10,7 @@ from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult, tests
 from xspn.learning.fallback import Candidate, LeafData, exchangeable_leaf, factorized_leaf
-from xspn.learning.independence import independent_groups
+from xspn.learning.independence import groups_exclude_each_other, independent_groups
 from xspn.learning.slice import Slice
 from xspn.learning.summary import Summary
 from xspn.learning.task import Rows, Task
@@ -33,8 +33,14 @@ class BitSlice(Slice):
         return self._bits.constant()
 
     def independent_groups(self, config: LearnConfig) -> list[IntArray]:
-        """Return the components of the graph of the G-test."""
-        return independent_groups(self._bits, config.independence_threshold)
+        """Return the components of the graph of the G-test, unless their variables exclude each other.
+
+        Of a hundred categories, of which each row has one, no two seem to depend on each other.
+        """
+        groups = independent_groups(self._bits, config.independence_threshold)
+        if config.score_overrules and groups_exclude_each_other(self._bits, groups, config.independence_threshold):
+            return [np.arange(self.n)]
+        return groups
 
     def exchangeable_suffices(self, config: LearnConfig) -> bool:
         """Return True: a leaf with a probability for each count holds any exchangeable distribution of bits."""

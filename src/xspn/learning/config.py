@@ -38,7 +38,8 @@ class LearnConfig:
         constants: Variables that are constant in a slice become a fallback leaf "together" (deviations tend to come
             together), or leaves of their own, each "apart", as in the paper's program.
         score_overrules: Where the test rejects and all variables seem independent, let the leave-one-out score choose
-            between an exchangeable leaf and independent variables.
+            between an exchangeable leaf and independent variables; and do not take variables for independent that
+            exclude each other.
         prune: Replace what has grown below a node by a leaf where that predicts left-out rows better.
         rows_first: Cluster the rows of the root before anything else, as the paper's SPN baseline does.
         cluster_seed: One seed for the clustering of every node, as in the paper's program; None for one each.

@@ -5,6 +5,8 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from xspn.learning.steps import step
+
 ROUNDING = 1e-9  # how much of itself a log-likelihood may lose to rounding
 
 M = TypeVar("M")
@@ -44,6 +46,7 @@ class Course(Generic[M]):
 
     def ends_with(self, model: M, log_likelihood: float, valid: float | None = None) -> bool:
         """Note the next model and its mean log-likelihoods; return whether it is time to stop."""
+        step()
         index = len(self.log_likelihoods)
         before = self.log_likelihoods[-1] if index else -math.inf
         self.log_likelihoods.append(log_likelihood)

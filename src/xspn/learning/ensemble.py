@@ -15,8 +15,9 @@ from xspn.circuit.nodes import Node, Sum
 from xspn.circuit.transform import share_and_tell
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
-from xspn.learning.learner import Progress, learn
+from xspn.learning.learner import learn
 from xspn.learning.source import TrainingData
+from xspn.learning.steps import Meter, Progress, step
 from xspn.learning.trace import Branch, Trace, TraceEntry
 
 Member = tuple[list[Any], Trace]  # a circuit, flat, and its trace
@@ -61,10 +62,11 @@ def learn_members(
     settings = [config, *others]
     jobs = (delayed(_member)(data, settings[k % len(settings)], child_seed(seed, k)) for k in numbers)
     members: list[Member] = []
-    for member in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
-        members.append(member)
-        if progress is not None:
-            progress(len(members), len(numbers))
+    meter, found = Meter(progress, len(numbers)), iter(Parallel(n_jobs=n_jobs, return_as="generator")(jobs))
+    for _ in numbers:
+        with meter.part(1):
+            members.append(next(found))
+            step()  # steps of other processes are not heard here
     return members
 
 

@@ -17,11 +17,12 @@ from xspn.learning.data import BinaryData
 from xspn.learning.policy import decide
 from xspn.learning.pruning import pruned
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
+from xspn.learning.steps import Meter, Progress
 from xspn.learning.tables.data import TableData
 from xspn.learning.task import Rows, Task
 
 NEED_QUIET = ("gmm", "kmeans")
-Progress = Callable[[int, int], None]  # (rows × variables settled, of how many)
+Open = tuple[Task, float]  # a task, and the share of the whole work that is expected of it
 
 
 def learn(
@@ -30,7 +31,8 @@ def learn(
     """Learn the structure and the parameters of a circuit.
 
     Tasks are taken in the order in which they came up, generation by generation, so that a generation can be shared out
-    to threads: what a task becomes depends on its data and on its place in the tree alone.
+    to threads: what a task becomes depends on its data and on its place in the tree alone. `progress` is told how much
+    is done, of as many units as the data has cells.
     """
     n_rows, n_variables = data.shape
     root = Task(Rows(np.arange(n_rows), data.weights), np.arange(n_variables), seed)
@@ -57,43 +59,54 @@ class _Learner:
         self.source = source
         self.config = config
         self.actions = Actions(config, self.source.indicator)
-        self.progress = progress
+        n_rows, n_variables = data.shape
+        self.meter = Meter(progress, n_rows * n_variables)
 
     def learn(self, root: Task, n_jobs: int) -> list[Record]:
-        cells = len(root.rows) * len(root.variables)
         records: list[Record] = []
-        generation: list[tuple[Task, int | None]] = [(root, None)]
-        settled = 0
+        # Each task with the record of the task above and the share of the whole work that is expected of it.
+        generation: list[tuple[Task, int | None, float]] = [(root, None, float(len(root.rows) * len(root.variables)))]
         quiet = without_convergence_warnings() if self.config.clustering in NEED_QUIET else nullcontext()
         # Tables of any kind are many small problems: threads of linear algebra would only wait for each other.
         few_threads = threadpool_limits(1, "blas") if isinstance(self.data, TableData) else nullcontext()
         with quiet, few_threads, _workers(n_jobs) as run_all:
             while generation:
-                done = run_all(self._carry_out, [task for task, _ in generation])
-                upcoming: list[tuple[Task, int | None]] = []
-                for record, (_, parent) in zip(done, generation, strict=True):
+                done = run_all(self._carry_out, [(task, share) for task, _, share in generation])
+                upcoming: list[tuple[Task, int | None, float]] = []
+                for record, (task, parent, share) in zip(done, generation, strict=True):
                     if parent is not None:
                         records[parent].children.append(len(records))
-                    upcoming += [(below, len(records)) for below in record.below]
+                    sizes = [len(below.rows) * len(below.variables) * self._levels(below) for below in record.below]
+                    left = (share - share / self._levels(task)) / max(sum(sizes), 1.0)
+                    upcoming += [
+                        (below, len(records), left * size) for below, size in zip(record.below, sizes, strict=True)
+                    ]
                     records.append(record)
-                    settled += record.cells_settled()
-                if self.progress is not None:
-                    self.progress(settled, cells)
                 generation = upcoming
         return pruned(records) if self.config.prune else records
 
-    def _carry_out(self, task: Task) -> Record:
+    def _carry_out(self, task_and_share: Open) -> Record:
         """Decide what to do with a task, and do it."""
         start = perf_counter()
-        slice = self.source.slice_of(task)
-        decision = decide(slice, self.config, is_root=task.depth == 0, known=task.known)
-        record = self.actions.act(task, slice, decision)
+        task, share = task_and_share
+        own = share / self._levels(task)
+        with self.meter.part(own):
+            slice = self.source.slice_of(task)
+            decision = decide(slice, self.config, is_root=task.depth == 0, known=task.known)
+            record = self.actions.act(task, slice, decision)
         record.seconds = perf_counter() - start
+        if not record.below:
+            self.meter.add(share - own)
         return record
+
+    def _levels(self, task: Task) -> float:
+        """Return on how many levels of the tree the cells of a task are expected to be looked at, its own included."""
+        most = float(np.log2(max(task.rows.total / self.config.min_instances, 1.0)))
+        return 1.0 + most / 2  # many a branch ends before rows are few
 
 
 @contextmanager
-def _workers(n_jobs: int) -> Iterator[Callable[[Callable[[Task], Record], list[Task]], list[Record]]]:
+def _workers(n_jobs: int) -> Iterator[Callable[[Callable[[Open], Record], list[Open]], list[Record]]]:
     """Provide a function that runs tasks, in this thread or in several, and returns the results in order."""
     if n_jobs == 1:
         yield lambda work, tasks: [work(task) for task in tasks]

@@ -5,11 +5,29 @@ among the seen cells equally likely. So the moments are known row by row, as for
 """
 
 from dataclasses import dataclass, fields
+from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import LinearOperator, cg
 
 from xspn._core.arrays import FloatArray, IntArray
+from xspn.learning.deviations import (
+    Cumulants,
+    Ends,
+    Index,
+    Part,
+    by_two_moments,
+    cumulants_of_product,
+    largest,
+    needs_largest,
+    sum_of_squares,
+)
+
+SMALLEST_PART = 1e-9  # of a variance, or of the largest eigenvalue: less is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,30 +38,32 @@ class PartialMoments:
         difference: How many more ones each variable has than expected: (n,).
         spread: The variance of each variable's ones: (n,).
         shared_spread: What two variables' ones have in common of it: (n, n).
-        bond: The difference where each row counts as much as its share of ones exceeds a half: (n,).
-        bond_with_difference: The covariance of the two: (n,).
-        bond_variance: The variance of the bond: (n,).
+        rest: The difference where each row counts as much as its fraction of ones exceeds a half: (n,).
+        rest_with_difference: The covariance of the two: (n,).
+        rest_variance: The variance of the former: (n,).
         residual: How much more often two variables are one together than both of their effects explain: (n, n).
         variance: The variance of that: (n, n).
+        column_cumulants: The second, third and fourth cumulant of a seen cell, summed over cells, each times the powers
+            0..4 of how much the row's fraction of ones exceeds a half: (3, 5).
+        pair_cumulants: Those of a pair's residual, but for terms of the order of 1/m, summed over pairs: (3,).
     """
 
     difference: FloatArray
     spread: FloatArray
     shared_spread: FloatArray
-    bond: FloatArray
-    bond_with_difference: FloatArray
-    bond_variance: FloatArray
+    rest: FloatArray
+    rest_with_difference: FloatArray
+    rest_variance: FloatArray
     residual: FloatArray
     variance: FloatArray
+    column_cumulants: FloatArray
+    pair_cumulants: FloatArray
 
     @classmethod
     def of(cls, cells: NDArray[np.float32], weights: FloatArray) -> "PartialMoments":
         """Sum over weighted rows; NaN is missing."""
-        missing = np.isnan(cells)
-        seen = (~missing).astype(np.float64)
-        ones = np.where(missing, 0.0, cells.astype(np.float64))
-        m, k = seen.sum(axis=1), ones.sum(axis=1)
-        sums = (*_of_means(seen, ones, m, k, weights), *_of_pairs(seen, ones, m, k, weights))
+        rows = (*_seen_and_ones(cells), weights)
+        sums = (*_of_means(*rows), *_of_pairs(*rows), *_cumulants(*rows[2:]))
         return cls(*sums)
 
     def __add__(self, other: "PartialMoments") -> "PartialMoments":
@@ -51,47 +71,178 @@ class PartialMoments:
 
     def without_unseen(self, seen: IntArray) -> "PartialMoments":
         """Return the moments of the variables of which something was seen: the others have no part in any row."""
-        own = (getattr(self, field.name) for field in fields(self))
-        return PartialMoments(*(values[seen] if values.ndim == 1 else values[np.ix_(seen, seen)] for values in own))
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, values in own.items():
+            if not name.endswith("cumulants"):  # these are sums over what was seen
+                own[name] = values[seen] if values.ndim == 1 else values[np.ix_(seen, seen)]
+        return PartialMoments(**own)
 
-    def statistics(self) -> dict[str, tuple[float, float]]:
-        """Return Q (the means), B (the bonds) and S (the pairs), each with its degrees of freedom.
+    def statistics(self) -> dict[str, Part]:
+        """Return Q (the means), B (the item–rest associations) and S (the pairs).
 
         Q is the general quadratic form of the differences between seen and expected ones. B takes what each variable's
-        bond has beyond its difference by its own variance, and S each pair's residual: rows that lack one of the two
-        say nothing of it.
+        association with the others has beyond its difference by its own variance. S takes the pairs' residuals: rows
+        that lack one of the two say nothing of it. What cannot vary has no degrees of freedom.
         """
+        return {"Q": self._means(), "B": self._rests(), "S": self._pairs()}
+
+    def _means(self) -> Part:
+        value, dof = self._squared_differences()
+        if not needs_largest(dof):
+            return Part(value, dof)
+        return Part(value, dof, largest(self.difference, self._alone(), len(self.difference), self._of_columns))
+
+    def _alone(self) -> FloatArray:
+        """Return the variance of each variable's difference."""
+        return np.asarray(self.spread - np.diag(self.shared_spread))
+
+    def _squared_differences(self) -> tuple[float, float]:
+        """Return the quadratic form of the differences by their covariance, and its rank."""
+        values, directions = np.linalg.eigh(np.diag(self.spread) - self.shared_spread)
+        kept = values > SMALLEST_PART * self.spread.max(initial=0.0)
+        along = self.difference @ directions[:, kept]
+        return float((along**2 / values[kept]).sum()), float(kept.sum())
+
+    def _rests(self) -> Part:
         n = len(self.difference)
-        covariance = np.diag(self.spread) - self.shared_spread
-        q = float(self.difference @ np.linalg.pinv(covariance, rcond=1e-9, hermitian=True) @ self.difference)
-        slope = _ratio(self.bond_with_difference, np.diag(covariance))
-        beyond = self.bond_variance - slope * self.bond_with_difference
-        varies = beyond > 1e-9 * self.bond_variance
-        squares = (self.bond - slope * self.difference)[varies] ** 2 / beyond[varies]
-        # One variable's bond is determined by the others' (as for whole rows).
-        b = float(squares.sum() * (n - 1) / n)
-        found = {"Q": (q, float(n - 1)), "B": (b, float(n - 1) if varies.any() else 0.0), "S": (0.0, 0.0)}
+        alone = self._alone()
+        slope = _ratio(self.rest_with_difference, alone)
+        beyond = self.rest_variance - slope * self.rest_with_difference
+        beyond = np.where(beyond > SMALLEST_PART * self.rest_variance, beyond, 0.0)
+        deviations = self.rest - slope * self.difference
+        # One variable's association is determined by the others' (as for whole rows).
+        free = (n - 1) / n
+        value, dof = float(_ratio(deviations**2, beyond).sum()) * free, float((beyond > 0).sum()) * free
+        if not needs_largest(dof):
+            return Part(value, dof)
+        usual = float(self.rest_with_difference.sum() / alone.sum())
+        return Part(value, dof, largest(deviations, beyond, n, lambda _: self._beyond(usual)))
+
+    def _pairs(self) -> Part:
+        n = len(self.difference)
         if n < 4:
-            return found
+            return Part()
         upper = np.triu_indices(n, 1)
-        possible = self.variance[upper] > 1e-12
-        squares = self.residual[upper][possible] ** 2 / self.variance[upper][possible]
-        # Residuals of n(n − 1)/2 pairs, of which n are determined by the others (as for whole rows).
-        return {**found, "S": (float(squares.sum() * (n - 3) / (n - 1)), n * (n - 3) / 2)}
+        residual, variance = self.residual[upper], self.variance[upper]
+        # Of the residuals of n(n − 1)/2 pairs n are determined by the others (as for whole rows). Not each by its own
+        # variance: a row's sum of squares is what it is however its cells are arranged, and of pairs that were seldom
+        # seen together a single one says much.
+        value, dof = sum_of_squares(float(residual @ residual), variance, (n - 3) / (n - 1))
+        if not needs_largest(dof):
+            return Part(value, dof)
+        found = largest(residual, variance, int(np.count_nonzero(variance)), self._of_pairs)
+        return Part(value, dof, found.at(axis[found.member[0]] for axis in upper))
+
+    def _of_columns(self, _: Index) -> Cumulants:
+        second, third, fourth = self.column_cumulants[:, 0].tolist()
+        return second, third, fourth
+
+    def _of_pairs(self, _: Index) -> Cumulants:
+        second, third, fourth = self.pair_cumulants.tolist()
+        return second, third, fourth
+
+    def _beyond(self, usual: float) -> Cumulants:
+        """Return the cumulants where each row counts as much as its fraction of ones exceeds the usual one."""
+        second, third, fourth = (
+            sum(comb(m, j) * float(own[j]) * (-usual) ** (m - j) for j in range(m + 1))
+            for m, own in enumerate(self.column_cumulants, start=2)
+        )
+        return second, third, fourth
+
+
+SUMS = tuple(field.name for field in fields(PartialMoments))
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsOfManyVariables(PartialMoments):
+    """The same of so many variables that no table of all pairs is made: such tables are empty, and the rows are kept.
+
+    Attributes:
+        rows: Which cells are seen, which are one, both numbers of each row, and its weight.
+        at_once: For how many variables all pairs may be in memory at a time.
+    """
+
+    rows: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+    at_once: int
+
+    @classmethod
+    def of_rows(cls, cells: NDArray[np.float32], weights: FloatArray, at_once: int) -> "MomentsOfManyVariables":
+        """Sum over weighted rows; NaN is missing."""
+        rows = (*_seen_and_ones(cells), weights)
+        none = np.empty((0, 0))
+        values = (*_of_means(*rows, pairs=False), none, none, *_cumulants(*rows[2:]))
+        sums: dict[str, Any] = dict(zip(SUMS, values, strict=True))
+        return cls(**sums, rows=rows, at_once=at_once)
+
+    def _alone(self) -> FloatArray:
+        seen, _, m, k, weights = self.rows
+        return np.asarray(self.spread - _ratio(_spread_of_rows(m, k, weights), m) @ seen)
+
+    def _squared_differences(self) -> tuple[float, float]:
+        """Solve for the differences by conjugate gradients: times a vector, the covariance is a sum over the rows.
+
+        It is the Laplacian of the graph in which a row connects all variables that are seen in it, if they vary there:
+        so its rank is the number of variables less that of the graph's components.
+        """
+        seen, _, m, k, weights = self.rows
+        spread = _spread_of_rows(m, k, weights)
+        shared, n = _ratio(spread, m), len(self.spread)
+        scale = np.sqrt(_ratio(np.ones(n), self.spread))  # of one unit each, they converge at once
+
+        def times(x: FloatArray) -> FloatArray:
+            y = np.ravel(x) * scale
+            return np.asarray(scale * (self.spread * y - (shared * (seen @ y)) @ seen))
+
+        target = scale * self.difference
+        solution, _ = cg(LinearOperator((n, n), matvec=times, dtype=np.float64), target, rtol=1e-9, maxiter=10 * n)
+        rows, columns = np.nonzero(seen[spread > 0])
+        links = coo_matrix((np.ones(len(rows)), (rows + n, columns)), shape=(n + len(m), n + len(m)))
+        _, of_node = connected_components(links, directed=False)
+        varying = of_node[:n][self.spread > 0]
+        return float(target @ solution), float(len(varying) - len(np.unique(varying)))
+
+    def _pairs(self) -> Part:
+        n = len(self.difference)
+        squares, first, second, n_members, ends = 0.0, 0.0, 0.0, 0, Ends()
+        for start in range(0, n, self.at_once):
+            block = slice(start, min(start + self.at_once, n))
+            residual, variance = _of_pairs(*self.rows, block)
+            no_pair = np.arange(n)[block][:, None] >= np.arange(n)[None, :]  # each pair once
+            residual[no_pair], variance[no_pair] = 0.0, 0.0
+            squares, first = squares + float(np.vdot(residual, residual)), first + float(variance.sum())
+            second, n_members = second + float(np.vdot(variance, variance)), n_members + int(np.count_nonzero(variance))
+            ends.look_at(residual, variance, start)
+        value, dof = by_two_moments(squares, first, second, (n - 3) / (n - 1))
+        return Part(value, dof, ends.largest(n_members, self._of_pairs) if needs_largest(dof) else None)
+
+
+def _seen_and_ones(cells: NDArray[np.float32]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return which cells are seen, which are one, and how many are so in each row."""
+    missing = np.isnan(cells)
+    seen = (~missing).astype(np.float64)
+    ones = np.where(missing, 0.0, cells.astype(np.float64))
+    return seen, ones, seen.sum(axis=1), ones.sum(axis=1)
+
+
+def _spread_of_rows(m: FloatArray, k: FloatArray, weights: FloatArray) -> FloatArray:
+    return np.asarray(weights * _ratio(k * (m - k), m * (m - 1)))
 
 
 def _of_means(
-    seen: FloatArray, ones: FloatArray, m: FloatArray, k: FloatArray, weights: FloatArray
+    seen: FloatArray, ones: FloatArray, m: FloatArray, k: FloatArray, weights: FloatArray, pairs: bool = True
 ) -> tuple[FloatArray, ...]:
-    """Return the difference of each variable and the bond, with their variances."""
+    """Return each variable's difference and its association with the others, with their variances.
+
+    With `pairs` also what every two of them have in common.
+    """
     effects = ones - seen * _ratio(k, m)[:, None]
-    spread = weights * _ratio(k * (m - k), m * (m - 1))
+    spread = _spread_of_rows(m, k, weights)
     excess = _ratio(k, m) - 0.5
     alone = spread * _ratio(m - 1, m)  # the variance of one variable's ones
     return (
         weights @ effects,
         spread @ seen,
-        (seen * _ratio(spread, m)[:, None]).T @ seen,
+        (seen * _ratio(spread, m)[:, None]).T @ seen if pairs else np.empty((0, 0)),
         (weights * excess) @ effects,
         (alone * excess) @ seen,
         (alone * excess**2) @ seen,
@@ -99,9 +250,14 @@ def _of_means(
 
 
 def _of_pairs(
-    seen: FloatArray, ones: FloatArray, m: FloatArray, k: FloatArray, weights: FloatArray
+    seen: FloatArray,
+    ones: FloatArray,
+    m: FloatArray,
+    k: FloatArray,
+    weights: FloatArray,
+    block: slice = slice(None),
 ) -> tuple[FloatArray, FloatArray]:
-    """Return each pair's residual after both variables' own effects, and its variance.
+    """Return each pair's residual after both variables' own effects, and its variance: a block of rows of each table.
 
     In a row with k ones among m seen cells, x_i x_j − p₂ − β(x_i − k/m) − β(x_j − k/m) with β = (k − 1)/(m − 2) is what
     the pair says beyond its two members; it has variance (p₂ − 2p₃ + p₄)(m − 3)/(m − 1). Rows with fewer than four seen
@@ -109,13 +265,25 @@ def _of_pairs(
     """
     own = np.where(m >= 4, weights, 0.0)
     p2 = _ratio(k * (k - 1), m * (m - 1))
-    p3 = p2 * _ratio(k - 2, m - 2)
-    p4 = p3 * _ratio(k - 3, m - 3)
     effects = (ones - seen * _ratio(k, m)[:, None]) * (own * _ratio(k - 1, m - 2))[:, None]
-    members = effects.T @ seen
-    residual = (ones * own[:, None]).T @ ones - (seen * (own * p2)[:, None]).T @ seen - members - members.T
-    of_row = own * (p2 - 2 * p3 + p4) * _ratio(m - 3, m - 1)
-    return residual, (seen * of_row[:, None]).T @ seen
+    members = effects[:, block].T @ seen
+    others = members.T if len(members) == seen.shape[1] else seen[:, block].T @ effects
+    both = (ones[:, block] * own[:, None]).T @ ones
+    residual = both - (seen[:, block] * (own * p2)[:, None]).T @ seen - members - others
+    # p₂ − 2p₃ + p₄ by its factors: rows with a single one, or a single zero, contribute an exact zero.
+    of_row = own * p2 * _ratio((m - k) * (m - k - 1), (m - 2) * (m - 3)) * _ratio(m - 3, m - 1)
+    return residual, (seen[:, block] * of_row[:, None]).T @ seen
+
+
+def _cumulants(m: FloatArray, k: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the second to fourth cumulants of cells, times powers of the row's excess of ones, and of pairs."""
+    p = _ratio(k, m)
+    pq = p * (1 - p)
+    of_cell = np.array([pq, pq * (1 - 2 * p), pq * (1 - 6 * pq)]) * (weights * m)
+    powers = np.vander(p - 0.5, 5, increasing=True)
+    p2 = _ratio(k * (k - 1), m * (m - 1))
+    of_pair = np.array(cumulants_of_product(p, p2)) @ np.where(m >= 4, weights * m * (m - 1), 0.0)
+    return of_cell @ powers, of_pair
 
 
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:

@@ -49,8 +49,8 @@ class TableSource:
 
     def __init__(self, data: TableData) -> None:
         self._data = data
-        columns = zip(data.domains, data.spreads.tolist(), data.floors.tolist(), strict=True)
-        self._columns = tuple(Column(domain, spread, floor) for domain, spread, floor in columns)
+        columns = zip(data.domains, data.spreads.tolist(), data.floors.tolist(), data.groups.tolist(), strict=True)
+        self._columns = tuple(Column(*column) for column in columns)
         cells = data.cells[:, data.binary]
         bits = np.where(np.isnan(cells), MISSING, cells).astype(np.uint8)
         self._bits = BinaryData(np.ascontiguousarray(bits), data.weights)
@@ -64,7 +64,10 @@ class TableSource:
 
     def _summary(self, rows: Rows, variables: IntArray) -> TableSummary:
         columns = tuple(self._columns[v] for v in variables.tolist())
-        return TableSummary(self._data.cells[np.ix_(rows.index, variables)], rows.weights, columns)
+        cells = self._data.cells
+        if len(rows) < len(cells) or len(variables) < cells.shape[1]:
+            cells = cells[np.ix_(rows.index, variables)]
+        return TableSummary(cells, rows.weights, columns)
 
     def indicator(self, variable: int, value: int) -> Leaf:
         """Return the leaf that has all its mass on one value of a discrete variable."""

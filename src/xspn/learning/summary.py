@@ -1,5 +1,6 @@
 """All that the tests and leaves need to know of a slice of binary data: pair counts, row totals, the number of rows."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -8,9 +9,12 @@ from numpy.typing import NDArray
 
 from xspn._core.arrays import FloatArray, IntArray
 from xspn.learning.partial_counts import likely_totals
-from xspn.learning.partial_moments import PartialMoments
+from xspn.learning.partial_moments import MomentsOfManyVariables, PartialMoments
 
 LARGEST_COUNT_IN_FLOAT32 = 1 << 24
+WIDEST_AT_ONCE = 2048  # variables; tables of all pairs of more are made and used some rows at a time
+ALL = slice(None)
+Places = slice | IntArray
 
 
 class Summary:
@@ -74,10 +78,39 @@ class Summary:
         weighted = left if (self._weights == 1).all() else left * self._weights.astype(self._kind)[:, None]
         return np.asarray(weighted.T @ right, dtype=np.float64)
 
+    @property
+    def wide(self) -> bool:
+        """Whether there are so many variables that no table of all pairs is to be made."""
+        return bool(self.n > WIDEST_AT_ONCE)
+
+    @property
+    def rows_at_once(self) -> int:
+        """How many rows of a table of all pairs may be in memory at a time."""
+        return int(max(WIDEST_AT_ONCE**2 // self.n, 1) if self.wide else self.n)
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield rows of the tables of pairs, as many as may be in memory at a time: all of them if they are few."""
+        for start in range(0, self.n, self.rows_at_once):
+            yield slice(start, min(start + self.rows_at_once, self.n))
+
     @cached_property
     def pairs(self) -> FloatArray:
         """G = XᵀX: how often two variables are one together; the diagonal counts single ones."""
         return self._product(self._bits, self._bits)
+
+    def pairs_of(self, rows: Places, columns: Places = ALL) -> FloatArray:
+        """Return some rows and columns of G."""
+        if self.wide:
+            return self._product(self._bits[:, rows], self._bits[:, columns])
+        return self.pairs[rows][:, columns]
+
+    @cached_property
+    def ones_beside(self) -> FloatArray:
+        """The ones of all rows in which a variable is one, its own included: the sums of the rows of G."""
+        if self.wide:
+            in_row = self._weights * self._bits.sum(axis=1, dtype=np.float64)
+            return np.asarray(in_row @ self._bits, dtype=np.float64)
+        return np.asarray(self.pairs.sum(axis=1))
 
     @cached_property
     def seen_pairs(self) -> FloatArray | float:
@@ -120,36 +153,74 @@ class Summary:
     @cached_property
     def partial_moments(self) -> PartialMoments:
         """What the test of exchangeability needs of rows with missing cells."""
+        if self.wide:
+            return MomentsOfManyVariables.of_rows(*self.rows(), self.rows_at_once)
         return PartialMoments.of(*self.rows())
 
     def constant(self) -> NDArray[np.bool_]:
         """Mark the variables that have one value only."""
         return np.asarray((self.ones == 0) | (self.ones == self.seen))
 
-    def pair_table(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return n₁₁, n₁₀, n₀₁, n₀₀ of every two variables, each over the rows that have both."""
-        n11 = self.pairs
-        n10 = self.ones_where_seen - n11
-        n01 = self.ones_where_seen.T - n11
-        return n11, n10, n01, self.seen_pairs - n11 - n10 - n01
+    def where_seen(
+        self, rows: Places = ALL, columns: Places = ALL
+    ) -> tuple[FloatArray, FloatArray, FloatArray | float]:
+        """Return how often i is one where j is seen, how often j is one where i is, and how often both are seen.
+
+        The variables i are some rows of the tables of pairs, the variables j some columns.
+        """
+        if self.complete:
+            return self.ones[rows][:, None], self.ones[columns][None, :], self.total
+        if self.wide:
+            seen, others = self._marks[:, rows], self._marks[:, columns]
+            of_rows, of_columns = (
+                self._product(self._bits[:, rows], others),
+                self._product(seen, self._bits[:, columns]),
+            )
+            return of_rows, of_columns, self._product(seen, others)
+        table = self.ones_where_seen
+        return table[rows][:, columns], table.T[rows][:, columns], np.asarray(self.seen_pairs)[rows][:, columns]
+
+    def pair_table(
+        self, rows: Places = ALL, columns: Places = ALL
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return n₁₁, n₁₀, n₀₁, n₀₀ of every two variables, or of some, each over the rows that have both."""
+        n11 = self.pairs_of(rows, columns)
+        ones, others, seen = self.where_seen(rows, columns)
+        n10 = ones - n11
+        n01 = others - n11
+        return n11, n10, n01, seen - n11 - n10 - n01
 
     def columns(self, block: IntArray) -> "Summary":
         """Return the summary of some of the variables."""
         return Summary(self._cells[:, block], self._weights)
 
-    def as_if_complete(self) -> FloatArray:
+    @cached_property
+    def means(self) -> FloatArray:
+        """How often each variable is one among the rows that have it; a half where none has."""
+        return np.asarray(np.divide(self.ones, self.seen, out=np.full(self.n, 0.5), where=self.seen > 0))
+
+    def as_if_complete(self, rows: slice = ALL) -> FloatArray:
         """Return the pair counts that N complete rows would have in expectation: frequencies of what was seen, times N.
 
         A pair's frequency is kept between the bounds that the two single ones leave it, so that G is consistent.
         """
         if self.complete:
-            return self.pairs
-        p = np.divide(self.ones, self.seen, out=np.full(self.n, 0.5), where=self.seen > 0)
-        rows = np.asarray(self.seen_pairs)
-        both = np.divide(self.pairs, rows, out=np.outer(p, p), where=rows > 0)
-        both = np.clip(both, np.maximum(p[:, None] + p[None, :] - 1, 0.0), np.minimum(p[:, None], p[None, :]))
-        np.fill_diagonal(both, p)
+            return self.pairs_of(rows)
+        p, own = self.means, self.means[rows]
+        seen = np.asarray(self.where_seen(rows)[2])
+        both = np.divide(self.pairs_of(rows), seen, out=np.outer(own, p), where=seen > 0)
+        both = np.clip(both, np.maximum(own[:, None] + p[None, :] - 1, 0.0), np.minimum(own[:, None], p[None, :]))
+        both[np.arange(len(own)), np.arange(self.n)[rows]] = own
         return np.asarray(both * self.total)
+
+    def covariance_times(self, direction: FloatArray) -> FloatArray:
+        """Return the covariance matrix times a vector, without making the matrix; missing cells count as the mean."""
+        p: NDArray[Any] = self.means.astype(self._kind)
+        along: NDArray[Any] = direction.astype(self._kind)
+        of_rows = self._bits @ along - (p @ along if self.complete else self._marks @ (p * along))
+        of_rows = of_rows * (self._weights / self.total).astype(self._kind)
+        seen = of_rows.sum() if self.complete else of_rows @ self._marks
+        return np.asarray(of_rows @ self._bits - p * seen, dtype=np.float64)
 
 
 def _in_steps(weights: FloatArray, total: float) -> FloatArray:

@@ -1,11 +1,19 @@
 """Why each node is what it is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xspn.learning.clustering.base import Condition
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.policy import Operation
+
+# What the parts of the global test compare: in all columns, and in those that deviate most.
+PARTS_IN_WORDS = {
+    "Q": ("means", "mean"),
+    "B": ("item–rest associations", "item–rest association"),
+    "S": ("pairs", "association"),
+    "A": ("order within pairs", "order"),
+}
 
 
 @dataclass(frozen=True)
@@ -60,13 +68,27 @@ class TraceEntry:
         if self.detail:
             text += f" ({self.detail})"
         if self.test is not None:
-            text += f"; {describe_test(self.test)}"
+            text += f"; {describe_test(self.test, lambda position: f'X{self.variables[position]}')}"
         return text
 
 
-def describe_test(test: TestResult) -> str:
-    """Say in a phrase what a test found."""
-    return f"{test.method} test: {test.statistic:.4g} on {test.dof:g} degrees of freedom, p = {test.p_value:.3g}"
+def describe_test(test: TestResult, name: Callable[[int], str] = "X{}".format) -> str:
+    """Say in a phrase what a test found; `name` tells what the column at a position is called."""
+    what = decided_by(test, name)
+    found = f"{test.statistic:.4g} on {test.dof:g} degrees of freedom, p = {test.p_value:.3g}"
+    return f"{test.method} test{'' if what is None else f' ({what})'}: {found}"
+
+
+def decided_by(test: TestResult, name: Callable[[int], str]) -> str | None:
+    """Say what speaks most against exchangeability; None for tests of one part, and where nothing could be tested."""
+    decided = test.parts.get("decided_by")
+    if decided is None:
+        return None
+    part = str(decided).removeprefix("max_")
+    of_all, of_one = PARTS_IN_WORDS[part]
+    if part == decided:
+        return of_all
+    return f"{of_one} of {' and '.join(name(i) for i in test.parts[f'member_{part}'])}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
 from xspn.leaves.base import Leaf, register
 from xspn.leaves.chow_liu_marginal import marginal_circuit
-from xspn.leaves.chow_liu_tree import checked_parents, checked_tables, parents_first, spanning_tree
+from xspn.leaves.chow_liu_tree import RowOfPairs, checked_parents, checked_tables, parents_first, spanning_tree
 from xspn.leaves.smoothing import Smoothing
 
 
@@ -70,20 +70,39 @@ class ChowLiu(Leaf):
             >>> ChowLiu.from_pair_counts([0, 1, 2], X.T @ X, len(X), smoothing=0.1).parents
             (-1, 0, 0)
         """
+        G = np.asarray(pairs, dtype=np.float64)
+        return cls.with_pair_counts(variables, G, np.diag(G), total, smoothing)[0]
+
+    @classmethod
+    def with_pair_counts(
+        cls,
+        variables: Iterable[int],
+        pairs: FloatArray | RowOfPairs,
+        ones: FloatArray,
+        total: float,
+        smoothing: float | Smoothing = 0.0,
+    ) -> tuple[Self, FloatArray]:
+        """Learn the tree as `from_pair_counts` does, and return how often each child is one together with its parent.
+
+        Args:
+            variables: The variables of the leaf.
+            pairs: G, or a function that returns one row of it, where all of it would take too much memory.
+            ones: The diagonal of G.
+            total: The number of rows.
+            smoothing: The mass of each value of a variable.
+        """
         own = tuple(variables)
         mass = Smoothing.of(smoothing).mass
         if total + mass == 0:
             raise ParameterError("ChowLiu: no rows and no smoothing; nothing to learn from")
-        G = np.asarray(pairs, dtype=np.float64)
-        parents = np.array(spanning_tree(G, float(total), mass))
-        ones, roots = np.diag(G), parents < 0
-        both, above = G[np.arange(len(own)), parents], ones[parents]
+        parents, both = spanning_tree(pairs, ones, float(total), mass)
+        roots, above = parents < 0, ones[parents]
         counts = np.array([[total - ones - above + both, ones - both], [above - both, both]]).transpose(2, 0, 1)
         counts[roots] = np.array([total - ones, ones]).T[roots][:, None, :] * [[1.0], [0.0]]
         if (counts < -1e-9 * total).any():
             raise ParameterError(f"ChowLiu: some pair occurs more often than its variables, or than {total:g} rows")
         counts = np.maximum(counts, 0.0)  # differences of weighted counts round to just below 0
-        return cls(own, parents.tolist(), _probabilities(counts, roots, mass, np.full((len(own), 2), 0.5)))
+        return cls(own, parents.tolist(), _probabilities(counts, roots, mass, np.full((len(own), 2), 0.5))), both
 
     @property
     def domains(self) -> tuple[Domain, ...]:

@@ -1,11 +1,11 @@
 """The tree behind a Chow-Liu leaf: learning it, walking it, checking it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn._core.arrays import FloatArray, IntArray
 from xspn._core.checks import real_numbers
 from xspn._core.errors import ParameterError
 from xspn._core.logspace import safe_log
@@ -29,23 +29,32 @@ def parents_first(parents: Sequence[int]) -> list[int]:
     return order
 
 
-def mutual_information(pairs: FloatArray, total: float, mass: float) -> FloatArray:
+def mutual_information(
+    pairs: FloatArray, ones: FloatArray, total: float, mass: float, rows: slice = slice(None)
+) -> FloatArray:
     """Return the mutual information of every two binary variables, from G = XᵀX and the number of rows.
 
     Each of the four cells of a pair gets mass/2, so that each value of a variable gets `mass`.
+
+    Args:
+        pairs: G, or some rows of it.
+        ones: How often each variable is one.
+        total: The number of rows of the data.
+        mass: The smoothing mass.
+        rows: Which rows of G these are.
     """
-    ones = np.diag(pairs)
     whole = total + 2 * mass
-    p1 = (ones + mass) / whole
+    own = ones[rows]
+    p1, own_p1 = (ones + mass) / whole, (own + mass) / whole
     cells = {
         (1, 1): (pairs + mass / 2) / whole,
-        (1, 0): (ones[:, None] - pairs + mass / 2) / whole,
+        (1, 0): (own[:, None] - pairs + mass / 2) / whole,
         (0, 1): (ones[None, :] - pairs + mass / 2) / whole,
-        (0, 0): (total - ones[:, None] - ones[None, :] + pairs + mass / 2) / whole,
+        (0, 0): (total - own[:, None] - ones[None, :] + pairs + mass / 2) / whole,
     }
     information = np.zeros_like(pairs, dtype=np.float64)
     for (a, b), joint in cells.items():
-        first = p1 if a else 1 - p1
+        first = own_p1 if a else 1 - own_p1
         second = p1 if b else 1 - p1
         with np.errstate(invalid="ignore"):
             ratio = safe_log(joint) - safe_log(first)[:, None] - safe_log(second)[None, :]
@@ -53,22 +62,41 @@ def mutual_information(pairs: FloatArray, total: float, mass: float) -> FloatArr
     return information
 
 
-def spanning_tree(pairs: FloatArray, total: float, mass: float) -> list[int]:
-    """Return the parents of the tree of largest mutual information (Prim's algorithm, root at 0)."""
-    information = mutual_information(pairs, total, mass)
-    n = len(information)
+RowOfPairs = Callable[[int], FloatArray]  # how often each variable is one together with this one
+
+
+def spanning_tree(
+    pairs: FloatArray | RowOfPairs, ones: FloatArray, total: float, mass: float
+) -> tuple[IntArray, FloatArray]:
+    """Return the parents of the tree of largest mutual information, and how often each is one together with its child.
+
+    Prim's algorithm, the root at 0: it needs the row of one variable at a time, so that G need not be in memory.
+    """
+    if callable(pairs):
+
+        def row(i: int) -> tuple[FloatArray, FloatArray]:
+            own = pairs(i)
+            return own, mutual_information(own[None, :], ones, total, mass, slice(i, i + 1))[0]
+    else:
+        information = mutual_information(pairs, ones, total, mass)
+
+        def row(i: int) -> tuple[FloatArray, FloatArray]:
+            return pairs[i], information[i]
+
+    n = len(ones)
     parents = np.zeros(n, dtype=np.int64)
     parents[0] = -1
     inside = np.zeros(n, dtype=bool)
     inside[0] = True
-    nearest = information[0].copy()
+    both, nearest = (own.copy() for own in row(0))
     for _ in range(n - 1):
         nxt = int(np.argmax(np.where(inside, -np.inf, nearest)))
         inside[nxt] = True
-        closer = ~inside & (information[nxt] > nearest)
+        counts, own = row(nxt)
+        closer = ~inside & (own > nearest)
         parents[closer] = nxt
-        nearest[closer] = information[nxt, closer]
-    return [int(parent) for parent in parents]
+        both[closer], nearest[closer] = counts[closer], own[closer]
+    return parents, both
 
 
 def checked_parents(parents: Any, n: int) -> tuple[int, ...]:

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names, as_array, cell_name, column_index, numbers_of, row_of, same_columns, table
+from xspn._core.checks import (
+    Names,
+    as_array,
+    cell_name,
+    column_index,
+    first_double,
+    numbers_of,
+    row_of,
+    same_columns,
+    table,
+)
 from xspn._core.errors import DataError, QueryError, StructureError
 from xspn.circuit.domain import Domain
 from xspn.model.frames import as_frame, cells_of, column_of, need_pandas
@@ -248,8 +258,7 @@ def _checked_names(names: Sequence[str] | None, n_columns: int) -> Names | None:
     if len(own) != n_columns:
         raise StructureError(f"circuit: {n_columns} columns need as many names, found {len(own)}")
     if len(set(own)) != len(own):
-        double = next(name for name in own if own.count(name) > 1)
-        raise StructureError(f"circuit: the name {double!r} occurs twice")
+        raise StructureError(f"circuit: the name {first_double(own)!r} occurs twice")
     return own
 
 

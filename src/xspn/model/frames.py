@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names
+from xspn._core.checks import Names, first_double
 from xspn._core.errors import DataError, DataTypeError, MissingExtraError
 from xspn.circuit.domain import Domain
 from xspn.model.labels import Labels
@@ -28,9 +28,8 @@ def as_frame(X: Any) -> Any | None:
 def names_of(frame: Any) -> Names | None:
     """Return the names of the columns, each of them once; None where they are numbers."""
     names = list(frame.columns)
-    for name in names:
-        if names.count(name) > 1:
-            raise DataError(f"X: the column {name!r} occurs twice; give each column a name of its own")
+    if len(set(names)) < len(names):
+        raise DataError(f"X: the column {first_double(names)!r} occurs twice; give each column a name of its own")
     texts = [isinstance(name, str) for name in names]
     if any(texts) and not all(texts):
         odd = names[texts.index(False)]

@@ -61,7 +61,7 @@ class Reading:
 
     domain: Domain
     labels: Labels | None
-    codes: FloatArray
+    codes: AnyArray
     shares_labels: bool = False  # text whose order of labels is ours to choose
 
 
@@ -97,7 +97,8 @@ def read_column(cells: AnyArray, wish: Wish | None, where: Where) -> Reading:
         codes = codes_of(cells, wish.labels, where.cell, where.what)
         return Reading(Domain(len(wish.labels), wish.ordered), wish.labels, codes)
     if cells.dtype.kind in "biuf":
-        return _numeric(np.asarray(cells, dtype=np.float64), wish, where)
+        reading = _numeric(np.asarray(cells, dtype=np.float64), wish, where)
+        return reading if reading.labels is not None else replace(reading, codes=cells)  # a byte stays a byte
     kind = _kind_of_objects(cells, where)
     if kind == "text":
         return _text(cells, wish, where)
@@ -232,7 +233,8 @@ def with_shared_labels(readings: Sequence[Reading]) -> list[Reading]:
             out.append(reading)
             continue
         host = hosts[frozenset(own)]
-        places = np.array([*(float(host.index(label)) for label in own), np.nan])
+        place = {label: float(code) for code, label in enumerate(host)}
+        places = np.array([*(place[label] for label in own), np.nan])
         codes = places[np.where(np.isnan(reading.codes), len(own), reading.codes).astype(np.int64)]
         out.append(replace(reading, domain=Domain(len(host)), labels=host, codes=codes))
     return out
@@ -244,7 +246,13 @@ def _hosts(orders: Sequence[Labels]) -> dict[frozenset[Label], Labels]:
     for labels in orders:
         first.setdefault(frozenset(labels), labels)
     hosts: dict[frozenset[Label], Labels] = {}
+    with_label: dict[
+        Label, list[frozenset[Label]]
+    ] = {}  # a larger set is among those of each label: the fewest will do
     for own in sorted(first, key=len, reverse=True):
-        larger = [other for other in hosts if own < other and len(other) <= 2 * len(own)]
+        others = min((with_label.get(label, []) for label in own), key=len, default=[])
+        larger = [other for other in others if own < other and len(other) <= 2 * len(own)]
         hosts[own] = hosts[min(larger, key=len)] if larger else first[own]
+        for label in own:
+            with_label.setdefault(label, []).append(own)
     return hosts

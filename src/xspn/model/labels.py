@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import is_missing, nearest
+from xspn._core.checks import first_double, is_missing, nearest
 from xspn._core.errors import DataError, ParameterError
 
 Label = str | bool | int | float
@@ -48,8 +48,7 @@ def checked_labels(labels: Iterable[Any], what: str) -> Labels:
     if not own:
         raise ParameterError(f"{what}: expected at least one label, found none")
     if len(set(own)) != len(own):
-        double = next(label for label in own if own.count(label) > 1)
-        raise ParameterError(f"{what}: the label {double!r} occurs twice")
+        raise ParameterError(f"{what}: the label {first_double(own)!r} occurs twice")
     return own
 
 

@@ -16,6 +16,7 @@ from xspn.model.kinds import Reading, Where, Wish, read_column, wish_of, with_sh
 
 CellPlace = Callable[[int, int], str]  # names the cell of a row and a column
 BINARY = (Wish(word="binary"), Wish(domain=Domain.binary()))
+CELLS_AT_ONCE = 1 << 20  # that are compared in one go
 SHARED = ("categorical", "ordinal")  # said of all columns, these give them one scale
 
 
@@ -38,13 +39,14 @@ def read_table(X: Any, domains: Any = None) -> tuple[Columns, AnyArray]:
         array = as_array(X, "X")
         says_text = domains is not None and array.dtype.kind in "OUS" and array.ndim == 2
         array = np.asarray(array, dtype=object) if says_text else table(array, what="X")
+        _refuse_empty(array.shape)
         cells = list(array.T)
         dtypes: list[Any] = [None] * len(cells)
     else:
+        _refuse_empty(frame.shape)
         cells = [cells_of(frame.iloc[:, j], repr(name)) for j, name in enumerate(frame.columns)]
         dtypes = list(frame.dtypes)
-        array = np.column_stack(cells) if cells else np.empty((len(frame), 0))
-    _refuse_empty(array.shape)
+        array = None
     return _columns_and_codes(cells, array, names, dtypes, domains, "X", None)
 
 
@@ -63,25 +65,29 @@ def read_cells(
     """
     if not cells or not len(cells[0]):
         raise DataError(f"{what}: found no {'rows' if cells else 'columns'}")
-    return _columns_and_codes(list(cells), np.column_stack(cells), names, dtypes, domains, what, place)
+    return _columns_and_codes(list(cells), None, names, dtypes, domains, what, place)
 
 
 def _columns_and_codes(
     cells: list[AnyArray],
-    array: AnyArray,
+    array: AnyArray | None,
     names: Names | None,
     dtypes: Sequence[Any],
     domains: Any,
     what: str,
     place: CellPlace | None,
 ) -> tuple[Columns, AnyArray]:
+    """Return the columns of cells that are at hand column by column, and as one array if they came so."""
+
     def name_cell(row: int, column: int) -> str:
         return cell_name((row, column), names) if place is None else place(row, column)
 
     wishes = _wishes(domains, dtypes, names)
     known = names is not None
-    if _is_binary(array) and all(wish in (None, *BINARY) for wish in wishes):
-        readings = [Reading(Domain.binary(), None, array[:, j]) for j in range(len(cells))]
+    may_be_binary = all(wish in (None, *BINARY) for wish in wishes)
+    if may_be_binary and all(map(_is_binary, cells if array is None else [array])):
+        readings = [Reading(Domain.binary(), None, own) for own in cells]
+        array = np.column_stack(cells) if array is None else array
     else:
         shared = isinstance(domains, str) and domains in SHARED
         readings = (_read_as_one if shared else _read)(cells, wishes, names, what, name_cell)
@@ -102,12 +108,14 @@ def _refuse_empty(shape: tuple[int, ...]) -> None:
 
 
 def _is_binary(array: AnyArray) -> bool:
-    """Whether a table holds zeros, ones and missing cells only."""
+    """Whether a table or a column holds zeros, ones and missing cells only."""
     if array.dtype.kind == "b":
         return True
     if array.dtype.kind not in "iuf":
         return False
-    return bool(((array == 0) | (array == 1) | np.isnan(array)).all())
+    step = max(CELLS_AT_ONCE * len(array) // max(array.size, 1), 1)
+    some_rows = (array[start : start + step] for start in range(0, len(array), step))
+    return all(bool(((rows == 0) | (rows == 1) | (rows != rows)).all()) for rows in some_rows)
 
 
 def _wishes(domains: Any, dtypes: Sequence[Any], names: Names | None) -> list[Wish | None]:

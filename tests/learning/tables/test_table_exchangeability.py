@@ -16,7 +16,7 @@ from xspn.learning.tables.exchangeability import full_test, global_test, pairwis
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.2])
-@pytest.mark.parametrize("n", [2, 3, 5, 9])
+@pytest.mark.parametrize("n", [2, 3, 5, 9, 16])
 def test_two_values_are_the_binary_case(n, holes, rng):
     X = (rng.random((150, n)) < rng.random((150, 1))).astype(float)
     X = with_holes(rng, X, holes)
@@ -116,6 +116,84 @@ def test_a_cycle_of_preferences_is_seen_in_the_antisymmetric_part(rng):
     test = global_test(table_summary(X, Domain(3)))
     assert test.parts["p_A"] < 1e-6
     assert test.parts["p_Q"] > 1e-3
+
+
+def test_a_single_column_or_pair_is_found_and_named(rng):
+    plain = rng.normal(size=(300, 60))
+    shifted, paired = plain.copy(), plain.copy()
+    shifted[:, 7] += 0.7
+    paired[:, 7] = 0.6 * plain[:, 3] + 0.8 * plain[:, 7]
+    assert not global_test(table_summary(plain, REAL)).rejects(0.01)
+    for holes in (0.0, 0.1):
+        found = global_test(table_summary(with_holes(rng, shifted, holes), REAL))
+        assert found.rejects(1e-4)
+        assert (found.parts["decided_by"], found.parts["member_Q"]) == ("max_Q", (7,))
+        found = global_test(table_summary(with_holes(rng, paired, holes), REAL))
+        assert found.rejects(1e-3)
+        assert (found.parts["decided_by"], found.parts["member_S"]) == ("max_S", (3, 7))
+
+
+def test_one_category_that_is_rare_in_one_column_only_is_found(rng):
+    X = rng.choice(3, p=[0.9, 0.05, 0.05], size=(800, 80)).astype(float)
+    X[:, 5] = rng.choice(3, p=[0.85, 0.0, 0.15], size=800)
+    found = global_test(table_summary(X, Domain(3)))
+    assert found.rejects(1e-4)
+    assert (found.parts["decided_by"], found.parts["member_Q"]) == ("max_Q", (5,))
+
+
+def one_of_each(rng, rows, chances):
+    """Rows with a single 1 and a single 2, in places of unequal chance."""
+    X = np.zeros((rows, len(chances)))
+    for row in X:
+        row[rng.choice(len(chances), size=2, replace=False, p=chances / chances.sum())] = 1, 2
+    return X
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.05])
+@pytest.mark.parametrize("rare", [1.0, 0.5])
+def test_parts_that_cannot_vary_have_no_degrees_of_freedom(rng, rare, holes):
+    """With a single 1 and a single 2 in each row no two 1s, nor 2s, come together, and no row has more than another."""
+    X = one_of_each(rng, 1500, np.repeat([rare, 1.0], 10))
+    found = global_test(table_summary(with_holes(rng, X, holes), Domain(3)))
+    if not holes:
+        # Of the three products of features S has the mixed one only.
+        assert [found.parts[f"dof_{name}"] for name in "QBSA"] == [38, 0, 170, 171]
+    assert found.rejects(0.01) == (rare < 1)
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+def test_rows_of_equal_numbers_say_nothing_whatever_their_mean_rounds_to(rng, holes):
+    X = np.repeat(rng.normal(size=(50, 1)) / 3, 7, axis=1)
+    found = global_test(table_summary(with_holes(rng, X, holes), REAL))
+    assert (found.statistic, found.dof, found.p_value) == (0.0, 0.0, 1.0)
+
+
+def test_rows_of_two_numbers_have_no_antisymmetric_part(rng):
+    """The score and its square are one and the same feature there, but for rounding."""
+    low, high = np.sort(rng.normal(size=(2, 200, 1)), axis=0)
+    X = np.where(rng.random((200, 8)) < 0.5, low, high)
+    found = global_test(table_summary(X, REAL))
+    assert (found.parts["A"], found.parts["dof_A"]) == (0.0, 0.0)
+    assert not found.rejects(0.001)
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("kind", ["rare values", "many zeros", "few rows"])
+def test_the_level_where_tails_are_long(kind, holes):
+    rng = np.random.default_rng(6)
+
+    def draw():
+        if kind == "rare values":
+            return np.where(rng.random((100, 20)) < 0.04, rng.integers(1, 3, (100, 20)), 0), Domain(3)
+        if kind == "many zeros":
+            return np.where(rng.random((100, 20)) < 0.9, 0.0, rng.exponential(size=(100, 20))), REAL
+        return rng.normal(size=(15, 20)) * np.exp(rng.normal(size=(15, 1))), REAL
+
+    p_values = []
+    for _ in range(120):
+        X, domain = draw()
+        p_values.append(global_test(table_summary(with_holes(rng, X, holes), domain)).p_value)
+    assert np.mean(np.array(p_values) < 0.05) <= 0.095
 
 
 def test_bowker_by_hand():

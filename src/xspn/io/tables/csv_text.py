@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import islice
 
+from xspn._core.checks import first_double
 from xspn._core.errors import DataError
 from xspn.io.tables.table_file import NUMBER, TableFile
 
@@ -113,5 +114,6 @@ def _check_names(names: tuple[str, ...], source: str, line: int) -> None:
     for j, name in enumerate(names):
         if not name:
             raise DataError(f"{source}, line {line}: column {j + 1} has no name")
-        if names.count(name) > 1:
-            raise DataError(f"{source}, line {line}: the name {name!r} occurs twice; give each column its own")
+    double = first_double(names)
+    if double is not None:
+        raise DataError(f"{source}, line {line}: the name {double!r} occurs twice; give each column its own")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xspn._core.checks import is_missing
+from xspn._core.checks import first_double, is_missing
 from xspn._core.errors import DataError, MissingExtraError, ParameterError
 from xspn.io.tables.csv_text import MISSING, parse_csv
 from xspn.io.tables.table_file import TableFile
@@ -76,9 +76,9 @@ def _parquet(path: Path) -> TableFile:
         except pyarrow.ArrowException as error:
             raise DataError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from error
     names = tuple(str(name) for name in table.column_names)
-    for name in names:
-        if names.count(name) > 1:
-            raise DataError(f"{path}: the name {name!r} occurs twice; give each column its own")
+    double = first_double(names)
+    if double is not None:
+        raise DataError(f"{path}: the name {double!r} occurs twice; give each column its own")
     cells = tuple([None if is_missing(cell) else cell for cell in column.to_pylist()] for column in table.columns)
     return TableFile(str(path), names, cells)
 

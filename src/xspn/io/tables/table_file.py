@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xspn._core.arrays import AnyArray
-from xspn._core.checks import is_missing, nearest
+from xspn._core.checks import is_missing, nearest, place_of
 from xspn._core.errors import DataError, DataTypeError
 from xspn.model.columns import Columns
 from xspn.model.reading import read_cells
@@ -41,8 +41,9 @@ class TableFile:
 
     def index(self, name: str) -> int:
         """Return the place of a column, or suggest the nearest name."""
-        if name in self.names:
-            return self.names.index(name)
+        place = place_of(name, self.names)
+        if place is not None:
+            return place
         near = nearest(name, self.names)
         hint = "" if near is None else f"; did you mean {near!r}?"
         raise DataError(f"{self.source}: there is no column {name!r}{hint}")
@@ -123,16 +124,18 @@ class TableFile:
         if columns.names is None and len(columns) == len(self.names):
             names = self.names
         optional = set(absent_is_missing)
-        lacking = [n for n in names if n not in self.names and n not in optional]
+        places = {name: column for column, name in enumerate(self.names)}
+        lacking = [n for n in names if n not in places and n not in optional]
         if lacking:
-            spare = [name for name in self.names if name not in names]
+            known = set(names)
+            spare = [name for name in self.names if name not in known]
             near = nearest(lacking[0], spare)
             hint = "" if near is None else f"; did you mean {lacking[0]!r} by {near!r}?"
             raise DataError(f"{self.source}: the model knows a column {lacking[0]!r} that the table has not{hint}")
         out = np.full((self.n_rows, len(columns)), np.nan)
         for j, name in enumerate(names):
-            if name in self.names:
-                out[:, j] = self._codes(columns, j, self.names.index(name))
+            if name in places:
+                out[:, j] = self._codes(columns, j, places[name])
         return out
 
     def _codes(self, columns: Columns, variable: int, column: int) -> AnyArray:

@@ -1,6 +1,8 @@
 """Two clusters by EM for a mixture of products of Bernoullis."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +10,7 @@ from numpy.typing import NDArray
 from xspn._core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
 from xspn.learning.clustering.rule import Rule
+from xspn.learning.steps import step
 from xspn.learning.summary import Summary
 
 N_STARTS = 3
@@ -66,12 +69,18 @@ class _Bits:
 
 def _main_direction(summary: Summary, cells: NDArray[np.float32]) -> FloatArray:
     """Start from the side of the mean that each row is on, along the direction of largest variance."""
-    pairs = summary.as_if_complete()
-    mean = np.diag(pairs) / summary.total
-    covariance = pairs / summary.total - np.outer(mean, mean)
-    direction = covariance[int(np.argmax(np.diag(covariance)))]
+    times: Callable[[FloatArray], FloatArray]
+    if summary.wide:
+        mean, times = summary.means, summary.covariance_times
+        direction = times(np.eye(1, summary.n, int(np.argmax(mean * (1 - mean))))[0])
+    else:
+        pairs = summary.as_if_complete()
+        mean = np.diag(pairs) / summary.total
+        covariance = pairs / summary.total - np.outer(mean, mean)
+        times = partial(np.matmul, covariance)
+        direction = covariance[int(np.argmax(np.diag(covariance)))]
     for _ in range(8):  # power iteration; a rough direction will do
-        direction = covariance @ direction
+        direction = times(direction)
         direction /= max(float(np.linalg.norm(direction)), 1e-300)
     if summary.complete:
         with np.errstate(invalid="ignore"):  # some BLAS kernels raise the flag on finite numbers (numpy issue 24067)
@@ -115,6 +124,7 @@ def _em(bits: _Bits, weights: FloatArray, posterior: FloatArray) -> tuple[float,
         row_ll = np.logaddexp(logs[:, 0], logs[:, 1])
         posterior = np.exp(logs[:, 1] - row_ll)
         current = float(weights @ row_ll)
+        step()
         if current - previous < TOLERANCE * total:
             break
         previous = current

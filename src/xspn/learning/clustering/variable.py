@@ -8,6 +8,7 @@ from scipy.special import xlogy
 from xspn._core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, bic_penalty, clusterings, factorised_log_likelihood
 from xspn.learning.clustering.rule import Rule
+from xspn.learning.steps import step
 from xspn.learning.summary import Summary
 
 TINY = 1e-300
@@ -18,13 +19,7 @@ def variable_split(summary: Summary, seed: int) -> Split | None:
 
     Row i of G counts the ones among the rows where variable i is one, so the score of every split is n × n arithmetic.
     """
-    n11, n10, n01, n00 = summary.pair_table()  # (split variable, variable)
-    inside = np.array([n01, n11])  # (value, split variable, variable)
-    sizes = np.array([summary.seen - summary.ones, summary.ones])  # (value, split variable)
-    rows = sizes if summary.complete else np.array([n01 + n00, n11 + n10])
-    split = factorised_log_likelihood(inside, rows).sum(axis=0)
-    split += (xlogy(sizes, sizes) - xlogy(sizes, np.maximum(summary.seen, TINY))).sum(axis=0)
-    gain = split - _unsplit(summary)
+    gain = np.concatenate([_gains(summary, tried) for tried in summary.blocks()])
     gain[summary.constant()] = -np.inf
     best = int(np.argmax(gain))
     if np.isneginf(gain[best]):
@@ -37,11 +32,25 @@ def variable_split(summary: Summary, seed: int) -> Split | None:
     return Split(labels, None if summary.complete else shares, variable=best, score=score, rule=rule)
 
 
-def _unsplit(summary: Summary) -> FloatArray:
+def _gains(summary: Summary, tried: slice) -> FloatArray:
+    """Return what a split on each of some variables gains in log-likelihood."""
+    n11, n10, n01, n00 = summary.pair_table(tried)  # (split variable, variable)
+    inside = np.array([n01, n11])  # (value, split variable, variable)
+    seen, ones = summary.seen[tried], summary.ones[tried]
+    sizes = np.array([seen - ones, ones])  # (value, split variable)
+    rows = sizes if summary.complete else np.array([n01 + n00, n11 + n10])
+    split = factorised_log_likelihood(inside, rows).sum(axis=0)
+    step()
+    split += (xlogy(sizes, sizes) - xlogy(sizes, np.maximum(seen, TINY))).sum(axis=0)
+    return np.asarray(split - _unsplit(summary, tried))
+
+
+def _unsplit(summary: Summary, tried: slice) -> FloatArray:
     """Return the log-likelihood without a split, for each split variable over the rows that have it."""
     if summary.complete:
         return factorised_log_likelihood(summary.ones, summary.total)
-    return factorised_log_likelihood(summary.ones_where_seen.T, summary.seen_pairs)
+    _, ones, both = summary.where_seen(tried)
+    return factorised_log_likelihood(ones, both)
 
 
 def _rule(summary: Summary, best: int) -> Rule:
@@ -49,7 +58,7 @@ def _rule(summary: Summary, best: int) -> Rule:
     nothing = np.zeros(summary.n)
     if summary.complete:
         return Rule(nothing, nothing, 0.0, best)
-    n11, n10, n01, n00 = (cell[best] for cell in summary.pair_table())
+    n11, n10, n01, n00 = (cell[0] for cell in summary.pair_table(slice(best, best + 1)))
     rows = np.array([n01 + n00, n11 + n10])
     p = (np.array([n01, n11]) + 1) / (rows + 2)  # (value, variable)
     p[:, best] = 0.5  # nothing is seen of it where the others are asked

@@ -4,17 +4,17 @@ A test is a function (summary, options) → TestResult. To add one, write one fi
 `xspn/learning/exchangeability/__init__.py`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
+from operator import itemgetter
 from typing import Any
 
-from scipy.special import chdtrc
-
+from xspn._core.arrays import IntArray
 from xspn._core.options import known_names
 from xspn._core.registry import Registry
+from xspn.learning.deviations import Part, either, sidak, tail
 
-Statistics = dict[str, tuple[float, float]]  # by name: a statistic and its degrees of freedom
 tests: "Registry[Callable[..., TestResult]]" = Registry("exchangeability test")
 
 
@@ -24,10 +24,12 @@ class TestResult:
 
     Attributes:
         method: Which test this is.
-        statistic: The test statistic.
+        statistic: The test statistic; that of the deciding part if the test has several.
         dof: Its degrees of freedom under the null hypothesis.
-        p_value: The probability of so large a statistic if the variables are exchangeable.
-        parts: Statistics that the test is made of, by name.
+        p_value: The probability of so large a statistic (of any part) if the variables are exchangeable.
+        parts: Statistics that the test is made of, by name. For the global test `parts["decided_by"]` names the one
+            with the least p-value: a sum ("Q", "B", "S", "A") or the largest deviation in it ("max_Q", …), which is
+            that of the columns `parts["member_Q"]`, ….
     """
 
     __test__ = False  # not a test class, whatever its name suggests to pytest
@@ -49,16 +51,32 @@ def check_test_options(method: str, options: Iterable[str]) -> None:
     known_names(f"{method} test", options, known)
 
 
-def in_parts(found: Statistics, **notes: object) -> TestResult:
-    """Return the result of the global test, the sum of uncorrelated ones, with what each of them says by itself."""
-    statistic = sum(value for value, _ in found.values())
-    dof = sum(degrees for _, degrees in found.values())
-    parts: dict[str, object] = {}
-    for name, (value, degrees) in found.items():
-        parts |= {name: value, f"dof_{name}": degrees, f"p_{name}": tail(degrees, value)}
-    return TestResult("global", statistic, dof, tail(dof, statistic), {**parts, **notes})
+def in_parts(found: Mapping[str, Part], columns: IntArray | None = None, **notes: object) -> TestResult:
+    """Return the result of the global test: of several tests the one that speaks most against exchangeability.
 
+    Each part is tested by its sum, and where that has many degrees of freedom by its largest deviation as well, either
+    of which can reject. The parts are uncorrelated; so the p-value is the chance that the least of so many p-values is
+    as small as the one found.
 
-def tail(dof: float, statistic: float) -> float:
-    """Return the chance of a χ² beyond the statistic; 1 where there is nothing to test."""
-    return float(chdtrc(dof, statistic)) if dof > 0 else 1.0
+    Args:
+        found: The parts by name.
+        columns: Which columns the members of the parts are, if some were left out.
+        notes: What else the result shall tell among its parts.
+    """
+    parts: dict[str, Any] = {}
+    tested: list[tuple[float, str, float, float]] = []  # p, what decided on it, the statistic, its degrees of freedom
+    for name, part in found.items():
+        p, single = tail(part.dof, part.value), part.largest
+        parts |= {name: part.value, f"dof_{name}": part.dof, f"p_{name}": p}
+        if part.dof > 0 and single is not None:
+            member = single.member if columns is None else tuple(int(columns[i]) for i in single.member)
+            parts |= {f"max_{name}": single.deviation, f"p_max_{name}": single.p_value, f"member_{name}": member}
+            by_sum = p <= single.p_value
+            decided = (name, part.value, part.dof) if by_sum else (f"max_{name}", single.deviation**2, 1.0)
+            tested.append((either(p, single.p_value), *decided))
+        elif part.dof > 0:
+            tested.append((p, name, part.value, part.dof))
+    if not tested:
+        return TestResult("global", 0.0, 0.0, 1.0, {**parts, "decided_by": None, **notes})
+    p, decided_by, statistic, dof = min(tested, key=itemgetter(0))
+    return TestResult("global", statistic, dof, sidak(p, len(tested)), {**parts, "decided_by": decided_by, **notes})

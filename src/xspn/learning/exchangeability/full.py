@@ -3,7 +3,8 @@
 import numpy as np
 
 from xspn._core.errors import QueryError
-from xspn.learning.exchangeability.base import TestResult, tail, tests
+from xspn.learning.deviations import tail
+from xspn.learning.exchangeability.base import TestResult, tests
 from xspn.learning.summary import Summary
 from xspn.statistics import Count
 

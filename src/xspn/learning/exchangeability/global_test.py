@@ -15,21 +15,24 @@ ones, or few zeros) the null distribution is simulated by drawing the rows' arra
 p-value.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn._core.arrays import FloatArray, IntArray
 from xspn._core.errors import QueryError
 from xspn._core.options import one_of, whole_number
 from xspn._core.random import RandomState, generator
-from xspn.learning.exchangeability.base import Statistics, TestResult, in_parts, tests
+from xspn.learning.deviations import Cumulants, Ends, Index, Part, cumulants_of_product, largest, needs_largest
+from xspn.learning.exchangeability.base import TestResult, in_parts, tests
 from xspn.learning.summary import Summary
 
 FEWEST_EXPECTED = 5.0
 SMALLEST_PART = 1e-12  # of a variance: less is rounding
-PARTS = ("Q", "B", "S")
+ROUNDING = 1e-9  # by which equal p-values may differ
 Calibration = Literal["auto", "chi2", "shuffle"]
 
 
@@ -52,22 +55,20 @@ def global_test(
     one_of("global test: p_value", p_value, get_args(Calibration))
     whole_number("global test: n_shuffles", n_shuffles, 1)
     if not summary.complete:
-        summary = _seen_columns(summary, p_value)
-        found = summary.partial_moments.statistics()
-    else:
-        found = _statistics(summary.pairs, _Null.of(summary.totals))
-    result = in_parts(found, calibration="chi2")
-    if summary.complete and (p_value == "shuffle" or (p_value == "auto" and doubtful(summary))):
+        seen = _seen_columns(summary, p_value)
+        own = summary if len(seen) == summary.n else summary.columns(seen)
+        return in_parts(own.partial_moments.statistics(), seen, calibration="chi2")
+    result = in_parts(_statistics(summary, _Null(summary.totals)), calibration="chi2")
+    if p_value == "shuffle" or (p_value == "auto" and doubtful(summary)):
         return _shuffled(summary, result, n_shuffles, generator(random_state))
     return result
 
 
-def _seen_columns(summary: Summary, p_value: Calibration) -> Summary:
+def _seen_columns(summary: Summary, p_value: Calibration) -> IntArray:
     """Return the variables of which something was seen; the others say nothing and have no degrees of freedom."""
     if p_value == "shuffle":
         raise QueryError("global test: shuffling needs complete rows; use p_value='chi2' where cells are missing")
-    seen = np.flatnonzero(summary.seen > 0)
-    return summary if len(seen) == summary.n else summary.columns(seen)
+    return np.flatnonzero(summary.seen > 0)
 
 
 def doubtful(summary: Summary) -> bool:
@@ -76,7 +77,22 @@ def doubtful(summary: Summary) -> bool:
     return min(mean, summary.total - mean) < FEWEST_EXPECTED
 
 
-@dataclass(frozen=True, eq=False)
+@lru_cache(maxsize=64)
+def _moments_by_count(n: int) -> FloatArray:
+    """Return what a row with k ones contributes to the null distribution, for k = 0..n: (9, n + 1).
+
+    Factors that vanish (k = 1 has no pairs, say) make exact zeros: rounding must not pass for variation.
+    """
+    k = np.arange(n + 1, dtype=np.float64)
+    p = k / n
+    pq = p * (n - k) / n
+    p2 = k * (k - 1) / (n * max(n - 1, 1))
+    spread = k * (n - k) / (n * max(n - 1, 1))
+    second = p2 * (n - k) * (n - k - 1) / max((n - 2) * (n - 3), 1)
+    of_pairs = cumulants_of_product(p, p2)
+    return np.array([spread, p2, second, pq, pq * (1 - 2 * p), pq * (1 - 6 * pq), *of_pairs])
+
+
 class _Null:
     """The moments of the pair counts under exchangeability, given the rows' numbers of ones.
 
@@ -85,71 +101,90 @@ class _Null:
         usual: The usual number of ones in a row, rows counting as much as they vary.
         mean_pair: How often two variables are expected to be one together.
         variance_first: The variance of a variable's number of ones.
-        variance_bond: The variance of that number where each row counts as much as its ones exceed the usual number.
+        variance_rest: The variance of that number where each row counts as much as its ones exceed the usual number.
         variance_second: The variance of a pair's residual.
+        of_ones: The cumulants of a variable's number of ones.
+        of_pairs: The cumulants of a pair's residual, but for terms of the order of 1/n.
     """
 
-    n: int
-    usual: float
-    mean_pair: float
-    variance_first: float
-    variance_bond: float
-    variance_second: float
-
-    @classmethod
-    def of(cls, totals: FloatArray) -> "_Null":
-        n = len(totals) - 1
-        k = np.arange(n + 1, dtype=np.float64)
-        spread = totals * (k * (n - k)) / (n * (n - 1)) if n > 1 else np.zeros(n + 1)
-        first = float(spread.sum())
-        usual = float(spread @ k) / first if first > 0 else 0.0
-        bond = float(spread @ (k - usual) ** 2)
-        p2 = k * (k - 1) / (n * (n - 1)) if n > 1 else np.zeros(n + 1)
-        p3 = p2 * (k - 2) / (n - 2) if n > 2 else np.zeros(n + 1)
-        p4 = p3 * (k - 3) / (n - 3) if n > 3 else np.zeros(n + 1)
+    def __init__(self, totals: FloatArray) -> None:
+        self.n = len(totals) - 1
+        by_count = _moments_by_count(self.n)
+        sums = (by_count @ totals).tolist()
+        self.variance_first, self.mean_pair, self.variance_second = sums[:3]
+        self.of_ones: Cumulants = (sums[3], sums[4], sums[5])
+        self.of_pairs: Cumulants = (sums[6], sums[7], sums[8])
+        spread = totals * by_count[0]
+        k = np.arange(self.n + 1, dtype=np.float64)
+        self.usual = float(spread @ k) / self.variance_first if self.variance_first > 0 else 0.0
+        self._totals, self._excess = totals, k - self.usual
+        rest = float(spread @ self._excess**2)
         # If all rows that vary have the same number of ones, only rounding makes them differ from the usual one.
-        bond = bond if bond > SMALLEST_PART * n**2 * first else 0.0
-        return cls(n, usual, float(totals @ p2), first, bond, float(totals @ (p2 - 2 * p3 + p4)))
+        self.variance_rest = rest if rest > SMALLEST_PART * self.n**2 * self.variance_first else 0.0
+
+    def of_rest(self) -> Cumulants:
+        """Return the cumulants of a variable's ones where each row counts as much as its ones exceed the usual one."""
+        _, _, _, *own, _, _, _ = _moments_by_count(self.n)
+        second, third, fourth = (
+            float((self._totals * cumulant) @ self._excess**m) for m, cumulant in enumerate(own, start=2)
+        )
+        return second, third, fourth
 
 
-def _statistics(pairs: FloatArray, null: _Null) -> Statistics:
-    """Return Q, B and S with their degrees of freedom. Without variation there is nothing to test, and all are 0."""
-    n = null.n
-    ones = np.diag(pairs)
-    together = pairs.sum(axis=1)  # the ones of the rows in which a variable is one
-    q = _squares_about_mean(ones) / null.variance_first if null.variance_first > 0 else 0.0
-    b = _squares_about_mean(together - null.usual * ones) / null.variance_bond if null.variance_bond > 0 else 0.0
-    found = {"Q": (q, float(n - 1)), "B": (b, float(n - 1) if null.variance_bond > 0 else 0.0), "S": (0.0, 0.0)}
-    if n < 4:
-        return found
+def _statistics(summary: Summary, null: _Null) -> dict[str, Part]:
+    """Return Q, B and S. What cannot vary has no degrees of freedom."""
+    n, ones, together = null.n, summary.ones, summary.ones_beside
+    found = {
+        "Q": _part_of_columns(ones, null.variance_first, lambda _: null.of_ones),
+        "B": _part_of_columns(together - null.usual * ones, null.variance_rest, lambda _: null.of_rest()),
+        "S": Part(),
+    }
     dof = n * (n - 3) / 2
-    if null.variance_second <= 0:
-        return {**found, "S": (0.0, dof)}
+    if dof <= 0 or null.variance_second <= 0:
+        return found
     own = (together - ones - (n - 1) * null.mean_pair) / (n - 2)
-    residual = pairs - null.mean_pair - own[:, None] - own[None, :]
-    np.fill_diagonal(residual, 0.0)
-    return {**found, "S": (float((residual**2).sum() / 2 / null.variance_second), dof)}
+    variance = null.variance_second * (n - 3) / (n - 1)
+    squares, ends = 0.0, Ends()
+    for block in summary.blocks():
+        residual = summary.pairs_of(block) - null.mean_pair - own[block][:, None] - own[None, :]
+        residual[np.arange(len(residual)), np.arange(n)[block]] = 0.0
+        squares += float(np.vdot(residual, residual))
+        if needs_largest(dof):
+            ends.look_at(residual, variance, block.start)
+    single = ends.largest(n * (n - 1) // 2, lambda _: null.of_pairs) if needs_largest(dof) else None
+    return {**found, "S": Part(squares / 2 / null.variance_second, dof, single)}
 
 
-def _squares_about_mean(values: FloatArray) -> float:
-    """Return the sum of squared differences from the mean."""
-    return float(((values - values.mean()) ** 2).sum())
+def _part_of_columns(sums: FloatArray, variance: float, cumulants: Callable[[Index], Cumulants]) -> Part:
+    """Return a part that has a member for each column: sums of which the differences from their mean matter."""
+    n = len(sums)
+    if variance <= 0:
+        return Part()
+    deviations = sums - sums.mean()
+    value, dof = float(deviations @ deviations) / variance, float(n - 1)
+    if not needs_largest(dof):
+        return Part(value, dof)
+    return Part(value, dof, largest(deviations, variance * (n - 1) / n, n, cumulants))
 
 
 def _shuffled(summary: Summary, asymptotic: TestResult, n_shuffles: int, rng: np.random.Generator) -> TestResult:
-    """Return p-values by drawing every row's arrangement anew: (1 + as extreme) / (1 + shuffles)."""
+    """Return p-values by drawing every row's arrangement anew: (1 + as extreme) / (1 + shuffles).
+
+    The least p-value is compared with the least ones of the shuffled rows, so the several tests need no correction.
+    """
     totals = np.repeat(np.arange(summary.n + 1), np.round(summary.totals).astype(np.int64))
-    null = _Null.of(summary.totals)
-    observed = np.array([asymptotic.statistic, *(asymptotic.parts[name] for name in PARTS)])
-    at_least = np.zeros(len(observed))
+    null = _Null(summary.totals)
+    names = [name for name in asymptotic.parts if name.startswith("p_")]
+    observed = np.array([asymptotic.p_value, *(asymptotic.parts[name] for name in names)])
+    at_most = np.zeros(len(observed))
     for _ in range(n_shuffles):
         order = rng.random((len(totals), summary.n)).argsort(axis=1).argsort(axis=1)
         rows = (order < totals[:, None]).astype(np.float32)
-        drawn = _statistics((rows.T @ rows).astype(np.float64), null)
-        values = [drawn[name][0] for name in PARTS]
-        at_least += np.array([sum(values), *values]) >= observed - 1e-9
-    together, *each = ((1 + at_least) / (1 + n_shuffles)).tolist()
-    exact = {f"p_{name}": p for name, p in zip(PARTS, each, strict=True)}
+        drawn = in_parts(_statistics(Summary.of(rows, np.ones(len(rows))), null))
+        p_values = np.array([drawn.p_value, *(drawn.parts[name] for name in names)])
+        at_most += p_values <= observed * (1 + ROUNDING)
+    together, *each = ((1 + at_most) / (1 + n_shuffles)).tolist()
+    exact = dict(zip(names, each, strict=True))
     return replace(asymptotic, p_value=together, parts={**asymptotic.parts, **exact, "calibration": "shuffle"})
 
 

@@ -74,13 +74,19 @@ def binary_partition(summary: Summary, level: float) -> list[Part]:
     def test(members: IntArray) -> TestResult:
         return global_test(Summary.of(cells[:, members], weights), p_value="auto")
 
-    return partition(_distances(summary), test, level) if summary.n > 1 else [(np.array([0]), None)]
+    if summary.n == 1:
+        return [(np.array([0]), None)]
+    return partition(_distances_of_many(summary) if summary.wide else _distances(summary), test, level)
 
 
 def partition(distances: FloatArray, test: Callable[[IntArray], TestResult], level: float) -> list[Part]:
-    """Walk the tree of nearest groups from the top: keep what the test does not reject, open what it does."""
+    """Walk the tree of nearest groups from the top: keep what the test does not reject, open what it does.
+
+    Distances are a table (n, n), or what is above its diagonal, row after row.
+    """
     found: list[Part] = []
-    stack: list[ClusterNode] = [to_tree(average(squareform(distances, checks=False)))]
+    above = distances if distances.ndim == 1 else squareform(distances, checks=False)
+    stack: list[ClusterNode] = [to_tree(average(above))]
     while stack:
         node = stack.pop()
         members = np.sort(np.array(node.pre_order(), dtype=np.int64))
@@ -113,3 +119,29 @@ def _distances(summary: Summary) -> FloatArray:
     distances = np.divide(apart, discordant, out=np.zeros_like(apart), where=discordant > 0)
     np.fill_diagonal(distances, 0.0)
     return np.asarray((distances + distances.T) / 2)
+
+
+def _distances_of_many(summary: Summary) -> FloatArray:
+    """Return the same for variables whose tables of pairs are too large: what is above the diagonal, row after row.
+
+    Missing cells count as the mean of their variable.
+    """
+    cells, weights = summary.rows()
+    known = cells if summary.complete else np.where(np.isnan(cells), summary.means.astype(np.float32), cells)
+    ones = summary.ones
+    scale = np.where(ones > 0, summary.seen / np.where(ones > 0, ones, 1.0), 0.0)
+    squares = np.concatenate([(summary.as_if_complete(block) ** 2) @ scale for block in summary.blocks()])
+    above = np.empty(summary.n * (summary.n - 1) // 2)
+    filled = 0
+    for block in summary.blocks():
+        _, n10, n01, _ = summary.pair_table(block)
+        discordant = n10 + n01
+        of_rows = (summary.as_if_complete(block) * scale).astype(np.float32) @ known.T
+        apart = squares[block][:, None] + squares[None, :] - 2 * ((of_rows * weights.astype(np.float32)) @ known)
+        apart -= n10**2 * scale[block][:, None] + n01**2 * scale[None, :]
+        apart = np.maximum(apart, 0.0) + (n10 - n01) ** 2
+        distances = np.divide(apart, discordant, out=np.zeros_like(apart), where=discordant > 0)
+        for i, row in enumerate(distances, start=block.start):
+            above[filled : filled + summary.n - i - 1] = row[i + 1 :]
+            filled += summary.n - i - 1
+    return above

@@ -37,21 +37,23 @@ def pairwise_test(
     one_of("pairwise test: correction", correction, ("none", "bonferroni"))
     one_of("pairwise test: empty_cells", empty_cells, ("ignore", "reject"))
     whole_number("pairwise test: dof", dof, 1)
-    n11, n10, n01, n00 = summary.pair_table()
-    i, j = np.triu_indices(summary.n, k=1)
-    if pairs == "first":
-        i, j = i[: summary.n - 1], j[: summary.n - 1]
-    discordant = n10[i, j] + n01[i, j]
-    difference = (n10 - n01)[i, j] ** 2
-    statistics = np.divide(difference, discordant, out=np.zeros_like(difference), where=discordant > 0)
-    worst = int(np.argmax(statistics)) if len(statistics) else 0
-    statistic = float(statistics[worst]) if len(statistics) else 0.0
+    n = summary.n
+    statistic, where, some_empty = 0.0, None if n < 2 else (0, 1), False
+    for block in [slice(0, 1)] if pairs == "first" else summary.blocks():
+        n11, n10, n01, n00 = summary.pair_table(block)
+        is_pair = np.arange(n)[block][:, None] < np.arange(n)[None, :]  # each pair once
+        discordant = n10 + n01
+        statistics = np.divide((n10 - n01) ** 2, discordant, out=np.zeros_like(discordant), where=discordant > 0)
+        statistics[~is_pair] = 0.0
+        worst = np.unravel_index(int(np.argmax(statistics)), statistics.shape)
+        if statistics[worst] > statistic:
+            statistic, where = float(statistics[worst]), (int(worst[0]) + block.start, int(worst[1]))
+        some_empty = some_empty or bool((is_pair & (np.minimum(n11, n00) * discordant <= 0)).any())
     p_value = float(chdtrc(dof, statistic))
     if correction == "bonferroni":
-        p_value = min(1.0, p_value * max(len(statistics), 1))
-    if empty_cells == "reject" and (np.minimum(n11, n00)[i, j] * discordant <= 0).any():
+        p_value = min(1.0, p_value * max(n - 1 if pairs == "first" else n * (n - 1) // 2, 1))
+    if empty_cells == "reject" and some_empty:
         p_value = 0.0
-    where = (int(i[worst]), int(j[worst])) if len(statistics) else None
     return TestResult("pairwise", statistic, float(dof), p_value, {"pair": where})
 
 

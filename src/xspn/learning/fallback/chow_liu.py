@@ -6,7 +6,10 @@ from numpy.typing import NDArray
 from xspn._core.arrays import FloatArray, IntArray
 from xspn.learning.fallback.base import Candidate, LeafData, LeafOptions, fallbacks
 from xspn.learning.fallback.factorized import factorized_leaf
+from xspn.learning.steps import step
+from xspn.learning.summary import Summary
 from xspn.leaves.chow_liu import ChowLiu
+from xspn.leaves.chow_liu_tree import RowOfPairs
 
 
 def chow_liu_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -> Candidate:
@@ -18,12 +21,11 @@ def chow_liu_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -> 
     if len(variables) == 1:
         return factorized_leaf(data, variables, options)
     alpha, total = options.smoothing, data.pooled.total
-    pairs = data.pooled.as_if_complete()
-    tree = ChowLiu.from_pair_counts(variables.tolist(), pairs, total, alpha)
+    pairs, ones = _pairs(data.pooled)
+    tree, both = ChowLiu.with_pair_counts(variables.tolist(), pairs, ones, total, alpha)
     parents = np.array(tree.parents)
     root, children = int(np.argmin(parents)), np.flatnonzero(parents >= 0)
-    above, ones = parents[children], np.diag(pairs)
-    n11 = pairs[children, above]
+    above, n11 = parents[children], both[children]
     n10, n01 = ones[children] - n11, ones[above] - n11
     table = np.maximum(np.array([[total - n11 - n10 - n01, n10], [n01, n11]]), 0.0)  # (parent's value, own, child)
     of_edges = data.left_out(table, alpha / 2, table.sum(axis=1, keepdims=True) + alpha)
@@ -31,6 +33,20 @@ def chow_liu_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -> 
     price = len(children) * float(np.log(data.own.n)) / max(data.own.total, 1.0)
     left_out = _along_edges(data.own.rows()[0], children, above, of_edges, of_bits) - price
     return Candidate("chow_liu", tree, left_out + _of_bit(data.own.rows()[0][:, root], of_bits[:, root]))
+
+
+def _pairs(summary: Summary) -> tuple[FloatArray | RowOfPairs, FloatArray]:
+    """Return G with its diagonal; where there are too many variables for G, a function that makes one row of it."""
+    if not summary.wide:
+        pairs = summary.as_if_complete()
+        return pairs, np.diag(pairs)
+    ones = summary.ones if summary.complete else summary.means * summary.total
+
+    def row(i: int) -> FloatArray:
+        step(1 / summary.rows_at_once)
+        return np.asarray(summary.as_if_complete(slice(i, i + 1))[0])
+
+    return row, ones
 
 
 def _of_bit(bits: NDArray[np.float32], of_value: FloatArray) -> FloatArray:

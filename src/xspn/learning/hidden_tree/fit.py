@@ -10,6 +10,7 @@ from xspn.learning.hidden_tree.counts import CountedRows
 from xspn.learning.hidden_tree.states import Tables, expected, log_likelihoods
 from xspn.learning.hidden_tree.tree import Tree
 from xspn.learning.mevm.starts import nearest_of_random_rows
+from xspn.learning.steps import step
 
 WAVERING = 0.3  # how often a block's kind differs from its parent's, to begin with
 FIRST_STEP, LAST_STEP = 0.5, 0.05  # towards what a batch says, falling evenly from pass to pass
@@ -91,13 +92,14 @@ def _passes(
     n_rows = len(data.weights)
     n_batches = max(min(n_rows // FEW_ROWS, ENOUGH_BATCHES), -(-n_rows // MANY_ROWS))
     total = float(data.weights.sum())
-    for step in np.linspace(FIRST_STEP, LAST_STEP, options.passes):
+    for size in np.linspace(FIRST_STEP, LAST_STEP, options.passes):
         log_likelihood = 0.0
         for batch in np.array_split(rng.permutation(n_rows), n_batches):
             seen, logs = expected(tree, tables, data, batch)
             log_likelihood += float(data.weights[batch] @ logs)
             whole = total / float(data.weights[batch].sum())
-            tables = tables.towards(seen.normalised(whole, options.smoothing), step)
+            tables = tables.towards(seen.normalised(whole, options.smoothing), size)
+        step()
         yield tables, log_likelihood / total
 
 

@@ -5,7 +5,8 @@ latter case the final circuits are learned again, from all rows; which circuit i
 chosen, and stays.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from xspn._core.random import child_seed
@@ -21,8 +22,7 @@ from xspn.learning.quality.mixing import mixed
 from xspn.learning.quality.part import Part, Partner
 from xspn.learning.quality.work import Work
 from xspn.learning.source import TrainingData
-
-Step = Callable[[int, int], None]  # (steps done, of how many)
+from xspn.learning.steps import Meter, Progress, heard
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def learn_well(
     seed: int,
     n_jobs: int | None = None,
     held_out: HeldOut | None = None,
-    step: Step | None = None,
+    step: Progress | None = None,
 ) -> LearnedWell:
     """Learn a circuit with more effort than one run of the learner."""
     return _Search(data, config, effort, seed, n_jobs, held_out, step).run()
@@ -69,21 +69,24 @@ class _Search:
         seed: int,
         n_jobs: int | None,
         held_out: HeldOut | None,
-        step: Step | None,
+        step: Progress | None,
     ) -> None:
         train, self.held_out = keep_apart(data, child_seed(seed, 0)) if held_out is None else (data, held_out)
         again = held_out is None  # what is chosen is then learned once more, from all rows
         self.all_rows, self.seed = data if again else None, seed
         self.settings = effort.settings(config)
-        self.step, self.done = step, 0
+        self.step = step
         self.work = work = Work(train, self.held_out, config, effort, n_jobs, self._tick)
         self.bags = Bags(work, child_seed(seed, 1))
         self.n_steps = len(self.settings) + self.bags.most_pilots(self.settings) + 1 + again
         self.n_steps += copies.number_of_fits(work, again) + trees.number_of_fits(work, again)
+        self.meter = Meter(None if step is None else lambda done, of: step(min(done, of - 1), of), self.n_steps)
+        self.present = self.meter.begin(1)
 
     def run(self) -> LearnedWell:
         """Search, then learn."""
-        found = self._found()
+        with nullcontext() if self.step is None else heard(lambda weight: self.present.step(weight)):
+            found = self._found()
         if self.step is not None:  # what was too large to be tried counts as done
             self.step(self.n_steps, self.n_steps)
         return found
@@ -122,6 +125,5 @@ class _Search:
         return [partner for partner in found if partner is not None]
 
     def _tick(self) -> None:
-        self.done += 1
-        if self.step is not None:
-            self.step(min(self.done, self.n_steps - 1), self.n_steps)
+        self.present.end()
+        self.present = self.meter.begin(1)

@@ -1,16 +1,18 @@
 """Training data with columns of any kinds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
+from xspn._core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn._core.errors import DataError
 from xspn.circuit.domain import Domain
+from xspn.learning.tables.likeness import groups_of_columns
 
 LEAST_SPREAD = 1e-3  # of a leaf's deviation, relative to that of the column
+MISSING = 255  # the byte of a cell without a value, where rows are compared
 VARIANCE_OF_ROUNDING = 1 / 12  # a number that was rounded to steps of 1 stands for an interval of this variance
 
 
@@ -25,6 +27,7 @@ class TableData:
         spreads: The deviation of each real column in the whole table (1 where it has none, and for discrete columns).
         floors: The smallest deviation that a leaf may give to each real column: that of a rounding error if the numbers
             come in steps, and never less than a thousandth of the column's own.
+        groups: The group of each column: columns of one group have one distribution in the whole table.
     """
 
     cells: FloatArray
@@ -32,6 +35,7 @@ class TableData:
     weights: FloatArray
     spreads: FloatArray
     floors: FloatArray
+    groups: IntArray
 
     @classmethod
     def of(
@@ -52,15 +56,17 @@ class TableData:
         """
         own = np.ones(len(cells)) if weights is None else np.asarray(weights, dtype=np.float64)
         _check(cells, domains)
-        keep = (own > 0) & ~np.isnan(cells).all(axis=1)
-        kept, own = np.ascontiguousarray(cells[keep], dtype=np.float64), own[keep]
+        keep = (own > 0) & ~_all_missing(cells)
+        if not keep.all():
+            cells, own = cells[keep], own[keep]
+        kept = np.ascontiguousarray(cells, dtype=np.float64)
         if merge_equal_rows:
-            kept, own = _merged(kept, own)
+            kept, own = _merged(kept, own, domains)
         spreads, floors = np.ones(len(domains)), np.ones(len(domains))
         for column, domain in enumerate(domains):
             if not domain.is_discrete:
                 spreads[column], floors[column] = _scale(kept[:, column], own)
-        return cls(kept, tuple(domains), own, spreads, floors)
+        return cls(kept, tuple(domains), own, spreads, floors, groups_of_columns(kept, own, domains))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -79,27 +85,51 @@ class TableData:
     def with_weights(self, weights: FloatArray) -> "TableData":
         """Return the same rows with other weights; those of weight 0 are dropped."""
         keep = weights > 0
-        return TableData(self.cells[keep], self.domains, weights[keep], self.spreads, self.floors)
+        return replace(self, cells=self.cells[keep], weights=weights[keep])
 
     def repeated(self) -> "TableData":
         """Return rows as often as their weights say."""
         cells = np.repeat(self.cells, self.weights.astype(np.int64), axis=0)
-        return TableData(cells, self.domains, np.ones(len(cells)), self.spreads, self.floors)
+        return replace(self, cells=cells, weights=np.ones(len(cells)))
 
 
-def _merged(cells: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _all_missing(cells: FloatArray) -> BoolArray:
+    """Mark the rows of which nothing was seen."""
+    missing = np.isnan(cells[:, 0])
+    for column in range(1, cells.shape[1]):
+        if not missing.any():
+            break
+        missing &= np.isnan(cells[:, column])
+    return np.asarray(missing)
+
+
+def _merged(cells: FloatArray, weights: FloatArray, domains: Sequence[Domain]) -> tuple[FloatArray, FloatArray]:
     """Return equal rows as one with the sum of their weights, in order of first appearance.
 
     So a weight of two is the same as a row twice, to the last bit.
     """
-    keys = np.where(np.isnan(cells), np.inf, cells)  # no cell is infinite
-    _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    _, first, which = np.unique(_keys(cells, domains), return_index=True, return_inverse=True)
     if len(first) == len(cells):
         return cells, weights
     order = np.argsort(first)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return cells[first[order]], np.asarray(np.bincount(place[which.ravel()], weights=weights), dtype=np.float64)
+
+
+def _keys(cells: FloatArray, domains: Sequence[Domain]) -> AnyArray:
+    """Return a key for each row, equal just when the rows are: a byte for each code, eight for each number."""
+    is_short = [domain.cardinality is not None and domain.cardinality <= MISSING for domain in domains]
+    ends = np.cumsum([1 if short else 8 for short in is_short])
+    keys = np.zeros((len(cells), int(ends[-1])), dtype=np.uint8)
+    for column, (short, end) in enumerate(zip(is_short, ends.tolist(), strict=True)):
+        values = cells[:, column]
+        if short:
+            keys[:, end - 1] = np.where(np.isnan(values), MISSING, values)
+        else:  # no cell is infinite; adding 0 makes a positive zero of a negative one
+            numbers = np.where(np.isnan(values), np.inf, values + 0.0)
+            keys[:, end - 8 : end] = numbers.view(np.uint8).reshape(-1, 8)
+    return keys.view(np.dtype((np.void, keys.shape[1]))).ravel()
 
 
 def _check(cells: FloatArray, domains: Sequence[Domain]) -> None:

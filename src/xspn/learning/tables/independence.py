@@ -20,9 +20,12 @@ def g_tests(summary: TableSummary) -> tuple[FloatArray, FloatArray]:
     own = pairs.over_own_bins(xlogy(margins, margins))
     totals = pairs.over_own_bins(margins)
     mutual = pairs.within(xlogy(counts, counts)) - own - own.T + xlogy(totals, totals)
-    bins = pairs.over_own_bins((margins > 0).astype(np.float64))
+    # A bin of which the slice has less than one row (rows belong to clusters in part) counts as that part of a bin. By
+    # the letter of Williams's formula a thousandth of a row would divide all evidence of the pair by a large number.
+    part = np.minimum(margins, 1.0)
+    bins = pairs.over_own_bins(part)
     dof = np.maximum(bins - 1, 0) * np.maximum(bins - 1, 0).T
-    inverse = pairs.over_own_bins(np.divide(1.0, margins, out=np.zeros_like(margins), where=margins > 0))
+    inverse = pairs.over_own_bins(part / np.maximum(margins, 1.0))
     excess = np.maximum(totals * inverse - 1, 0) * np.maximum(totals * inverse - 1, 0).T
     williams = 1 + np.divide(excess, 6 * totals * dof, out=np.zeros_like(excess), where=totals * dof > 0)
     return np.asarray(2.0 * np.maximum(mutual, 0.0) / williams), np.asarray(dof)

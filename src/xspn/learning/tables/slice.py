@@ -11,6 +11,7 @@ from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.fallback.base import Candidate
 from xspn.learning.slice import Slice
+from xspn.learning.steps import step
 from xspn.learning.tables.clustering import proposed_splits
 from xspn.learning.tables.exchangeability.base import check_table_test_options, table_tests
 from xspn.learning.tables.fallback import TableLeafData, exchangeable_leaf, factorized_leaves, make_fallback
@@ -36,8 +37,8 @@ class TableSlice(Slice):
         return self.summary.constant()
 
     def test(self, config: LearnConfig) -> TestResult | None:
-        """Run the test that the configuration names, if all columns have one domain."""
-        if config.exchangeability is None or not self.summary.one_domain:
+        """Run the test that the configuration names, if all columns have one domain and are distributed alike."""
+        if config.exchangeability is None or not self.summary.one_distribution:
             return None
         options = dict(config.test_options)
         check_table_test_options(config.exchangeability, options)
@@ -141,6 +142,7 @@ class TableSlice(Slice):
                 continue
             data = TableLeafData.in_context(part, context, config.shrinkage) if config.shrinkage else None
             found = make(TableLeafData.alone(part) if data is None else data, variables)
+            step()
             if found is None:
                 return -np.inf
             score += found.score(part.weights)

@@ -8,6 +8,20 @@ import numpy as np
 from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn.circuit.domain import Domain
 from xspn.learning.tables.bins import rank_bins
+from xspn.learning.tables.likeness import ENOUGH_ROWS, alike
+
+NUMBERS_AT_ONCE = 1 << 24  # what may be made of some rows at a time; tables of which no more is made are done in one go
+
+
+def row_blocks(n_rows: int, numbers_per_row: int) -> list[slice]:
+    """Cut rows into blocks of which so many numbers each can be made: one block if they are few.
+
+    Examples:
+        >>> row_blocks(10, 1 << 22)
+        [slice(0, 4, None), slice(4, 8, None), slice(8, 10, None)]
+    """
+    step = max(NUMBERS_AT_ONCE // max(numbers_per_row, 1), 1)
+    return [slice(start, min(start + step, n_rows)) for start in range(0, max(n_rows, 1), step)]
 
 
 @dataclass(frozen=True)
@@ -18,11 +32,13 @@ class Column:
         domain: Its values.
         spread: The deviation of a real column in the whole table.
         floor: The smallest deviation that a leaf may give it.
+        group: Columns of one group have one distribution in the whole table (see `likeness`).
     """
 
     domain: Domain
     spread: float = 1.0
     floor: float = 1.0
+    group: int = 0
 
     @property
     def is_real(self) -> bool:
@@ -80,9 +96,18 @@ class TableSummary:
         return np.flatnonzero([not column.is_real for column in self.columns])
 
     @property
-    def one_domain(self) -> bool:
-        """Whether all columns have the same values."""
-        return len({column.domain for column in self.columns}) == 1
+    def one_distribution(self) -> bool:
+        """Whether all columns have the same values, and rows show them to be distributed alike."""
+        return len({column.domain for column in self.columns}) == 1 and bool(self.alike.all())
+
+    @cached_property
+    def alike(self) -> BoolArray:
+        """Which columns may share a block: of one group in the whole table, or of any if rows are many: (n, n)."""
+        domains = [column.domain for column in self.columns]
+        groups = np.array([column.group for column in self.columns])
+        if self.total >= ENOUGH_ROWS:
+            return alike(self.cells, self.weights, domains)
+        return alike(self.cells, self.weights, domains, groups[:, None] == groups[None, :], slack=1.0)
 
     @cached_property
     def seen(self) -> FloatArray:
@@ -91,9 +116,8 @@ class TableSummary:
 
     def constant(self) -> BoolArray:
         """Mark the columns that have one value only, or none."""
-        low = np.where(self.missing, np.inf, self.cells).min(axis=0, initial=np.inf)
-        high = np.where(self.missing, -np.inf, self.cells).max(axis=0, initial=-np.inf)
-        return np.asarray(low >= high)
+        low, high = (find.reduce(self.cells, axis=0, initial=np.nan) for find in (np.fmin, np.fmax))  # past NaN
+        return np.asarray(~(low < high))
 
     def value_weights(self, position: int) -> FloatArray:
         """Return the weight of each value of a discrete column."""
@@ -118,17 +142,19 @@ class BinnedPairs:
 
     def __init__(self, summary: TableSummary) -> None:
         bins = [
-            rank_bins(summary.cells[:, i], summary.weights, summary.columns[i].domain, summary.total)
+            rank_bins(summary.cells[:, i], summary.weights, summary.columns[i].domain, summary.total).astype(np.int32)
             for i in range(summary.n)
         ]
         sizes = np.array([int(own.max(initial=0)) + 1 for own in bins])
         self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-        marks = np.zeros((len(summary.cells), int(sizes.sum())), dtype=np.float64)
-        rows = np.arange(len(summary.cells))
-        for start, own in zip(self.starts, bins, strict=True):
-            has = own >= 0
-            marks[rows[has], start + own[has]] = 1.0
-        self.counts: FloatArray = (marks * summary.weights[:, None]).T @ marks
+        self.counts: FloatArray = np.zeros((int(sizes.sum()), int(sizes.sum())))
+        for block in row_blocks(len(summary.cells), len(self.counts)):
+            weights = summary.weights[block]
+            marks = np.zeros((len(weights), len(self.counts)))
+            for start, of_column in zip(self.starts, bins, strict=True):
+                has = np.flatnonzero(of_column[block] >= 0)
+                marks[has, start + of_column[block][has]] = 1.0
+            self.counts += (marks * weights[:, None]).T @ marks
 
     def within(self, table: FloatArray) -> FloatArray:
         """Sum a table over the bins of each column, along both axes."""

@@ -7,7 +7,7 @@ from xspn.learning.clustering.base import Split
 from xspn.learning.tables.clustering.gaussian import gaussian_split
 from xspn.learning.tables.clustering.mixture import mixture_split
 from xspn.learning.tables.clustering.product import Encoded
-from xspn.learning.tables.clustering.variable import variable_split
+from xspn.learning.tables.clustering.variable import variable_splits
 from xspn.learning.tables.summary import TableSummary
 
 
@@ -25,9 +25,9 @@ def proposed_splits(name: str, summary: TableSummary, seed: int) -> list[Split]:
         case "bernoulli":
             return _present(mixture_split(encoded, seed))
         case "variable":
-            return _present(variable_split(encoded, seed))
+            return variable_splits(encoded)[:1]
         case _:
-            found = _present(mixture_split(encoded, seed), variable_split(encoded, seed))
+            found = [*_present(mixture_split(encoded, seed)), *variable_splits(encoded)]
             return [*found, *_present(gaussian_split(encoded, found, seed))]
 
 

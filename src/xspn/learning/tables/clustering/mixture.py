@@ -7,6 +7,7 @@ import numpy as np
 from xspn._core.arrays import FloatArray
 from xspn._core.logspace import logsumexp_quiet
 from xspn.learning.clustering.base import Split
+from xspn.learning.steps import step
 from xspn.learning.tables.clustering.product import PSEUDO_COUNT, Encoded, Sums
 
 N_STARTS = 4
@@ -40,14 +41,23 @@ def split_by(posterior: FloatArray, encoded: Encoded) -> Split | None:
 def main_direction(encoded: Encoded) -> FloatArray:
     """Start from the side of the mean that each row is on, along the direction of largest variance."""
     weights, total = encoded.summary.weights, encoded.summary.total
-    matrix = np.hstack([encoded.marks, encoded.values])
-    matrix = matrix - weights @ matrix / total
-    covariance = (matrix * weights[:, None]).T @ matrix / total
+    sums = encoded.whole
+    mean = np.concatenate([sums.counts, sums.first]) / total
+
+    def centred(rows: slice) -> FloatArray:
+        own = encoded.matrices(rows)
+        return np.hstack([own.marks, own.values]) - mean
+
+    covariance = np.zeros((len(mean), len(mean)))
+    for rows in encoded.blocks:
+        matrix = centred(rows)
+        covariance += (matrix * weights[rows, None]).T @ matrix
+    covariance /= total
     direction = covariance[int(np.argmax(np.diag(covariance)))]
     for _ in range(8):  # power iteration; a rough direction will do
         direction = covariance @ direction
         direction /= max(float(np.linalg.norm(direction)), 1e-300)
-    return np.asarray((matrix @ direction > 0).astype(np.float64))
+    return np.concatenate([(centred(rows) @ direction > 0).astype(np.float64) for rows in encoded.blocks])
 
 
 def two_rows(encoded: Encoded, rng: np.random.Generator) -> FloatArray:
@@ -64,9 +74,12 @@ def two_rows(encoded: Encoded, rng: np.random.Generator) -> FloatArray:
 
 def _distances(encoded: Encoded, row: int) -> FloatArray:
     """Return how far each row is from one row: squared, over the cells that both have."""
-    differ = np.abs(encoded.marks - encoded.marks[row]).sum(axis=1) / 2
-    both = encoded.seen * encoded.seen[row]
-    return np.asarray(differ + (both * (encoded.values - encoded.values[row]) ** 2).sum(axis=1))
+    one, found = encoded.matrices(slice(row, row + 1)), []
+    for rows in encoded.blocks:
+        m = encoded.matrices(rows)
+        differ = np.abs(m.marks - one.marks).sum(axis=1) / 2
+        found.append(differ + (m.seen * one.seen * (m.values - one.values) ** 2).sum(axis=1))
+    return np.concatenate(found)
 
 
 def _em(encoded: Encoded, weights: FloatArray, posterior: FloatArray) -> tuple[float, FloatArray]:
@@ -97,6 +110,7 @@ def two_clusters(
         row_ll = logsumexp_quiet(logs, axis=1)
         posterior = np.exp(logs[:, 1] - row_ll)
         current = float(weights @ row_ll)
+        step()
         if current - previous < TOLERANCE * total:
             break
         previous = current

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from xspn._core.arrays import FloatArray
-from xspn.learning.tables.summary import TableSummary
+from xspn.learning.tables.summary import TableSummary, row_blocks
 from xspn.leaves.gaussian import LOG_2PI
 
 TINY = 1e-300
@@ -48,34 +48,60 @@ class Sums:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Matrices:
+    """Some rows as matrices.
+
+    Attributes:
+        marks: 1 at the value of each discrete column: (rows, values).
+        seen: 1 where a real column has a value: (rows, reals).
+        values: The standardised real columns, 0 where a value is missing.
+        squares: The squares of these.
+    """
+
+    marks: FloatArray
+    seen: FloatArray
+    values: FloatArray
+    squares: FloatArray
+
+
 class Encoded:
-    """The rows of a slice as matrices."""
+    """The rows of a slice as matrices, which are made of some rows at a time where all would take too much memory."""
 
     def __init__(self, summary: TableSummary) -> None:
         self.summary = summary
         sizes = np.array([summary.columns[int(i)].n_values for i in summary.discrete], dtype=np.int64)
         self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)[: len(sizes)]
         self.sizes = sizes
-        rows = len(summary.cells)
-        self.marks = np.zeros((rows, int(sizes.sum())))
-        for start, position in zip(self.starts.tolist(), summary.discrete.tolist(), strict=True):
-            has = np.flatnonzero(~summary.missing[:, position])
-            self.marks[has, start + summary.cells[has, position].astype(np.int64)] = 1.0
         real = summary.real
-        self.seen = (~summary.missing[:, real]).astype(np.float64)
-        values = np.where(self.seen > 0, summary.cells[:, real], 0.0)
-        mass = np.maximum(summary.weights @ self.seen, TINY)
-        center = summary.weights @ values / mass
-        values = np.where(self.seen > 0, values - center, 0.0)
+        self.blocks = row_blocks(len(summary.cells), int(sizes.sum()) + 3 * len(real))
+        seen = ~summary.missing[:, real]
+        values = np.where(seen, summary.cells[:, real], 0.0)
+        mass = np.maximum(summary.weights @ seen.astype(np.float64), TINY)
+        values -= summary.weights @ values / mass
+        values[~seen] = 0.0
         floors = np.array([summary.columns[int(i)].floor for i in real])
         spread = np.maximum(np.sqrt(summary.weights @ values**2 / mass), floors)
-        self.values = values / spread
+        values /= spread
+        self.values = values
         self.floor = (floors / spread) ** 2
 
     @cached_property
-    def squares(self) -> FloatArray:
-        """The squares of the real columns."""
-        return np.asarray(self.values**2)
+    def _at_once(self) -> Matrices:
+        return self._made(self.blocks[0])
+
+    def matrices(self, rows: slice) -> Matrices:
+        """Return the matrices of some rows; those of all rows are kept if there is one block of them."""
+        return self._at_once if len(self.blocks) == 1 and rows == self.blocks[0] else self._made(rows)
+
+    def _made(self, rows: slice) -> Matrices:
+        cells, missing = self.summary.cells[rows], self.summary.missing[rows]
+        marks = np.zeros((len(cells), int(self.sizes.sum())))
+        for start, position in zip(self.starts.tolist(), self.summary.discrete.tolist(), strict=True):
+            has = np.flatnonzero(~missing[:, position])
+            marks[has, start + cells[has, position].astype(np.int64)] = 1.0
+        seen = (~missing[:, self.summary.real]).astype(np.float64)
+        return Matrices(marks, seen, self.values[rows], self.values[rows] ** 2)
 
     @cached_property
     def whole(self) -> Sums:
@@ -84,13 +110,12 @@ class Encoded:
 
     def sums(self, weights: FloatArray) -> Sums:
         """Return the sums for weights (rows,) or (…, rows)."""
-        return Sums(
-            np.asarray(weights.sum(axis=-1)),
-            weights @ self.marks,
-            weights @ self.seen,
-            weights @ self.values,
-            weights @ self.squares,
-        )
+        found: list[FloatArray] = []
+        for rows in self.blocks:
+            own, m = weights[..., rows], self.matrices(rows)
+            parts = [own @ m.marks, own @ m.seen, own @ m.values, own @ m.squares]
+            found = [one + other for one, other in zip(found, parts, strict=True)] if found else parts
+        return Sums(np.asarray(weights.sum(axis=-1)), *found)
 
     @property
     def n_parameters(self) -> int:
@@ -109,18 +134,22 @@ class Encoded:
 
     def log_densities(self, sums: Sums) -> FloatArray:
         """Return the log-density of each row under the (smoothed) product that each set of sums gives: (rows, sets)."""
-        found = np.zeros((len(self.marks), len(sums.mass)))
+        found = np.zeros((len(self.summary.cells), len(sums.mass)))
         if len(self.starts):
             totals = np.add.reduceat(sums.counts, self.starts, axis=-1)
             smoothed = np.repeat(totals + self.sizes * PSEUDO_COUNT, self.sizes, axis=-1)
-            found += self.marks @ (np.log(sums.counts + PSEUDO_COUNT) - np.log(smoothed)).T
+            of_values = (np.log(sums.counts + PSEUDO_COUNT) - np.log(smoothed)).T
+            for rows in self.blocks:
+                found[rows] += self.matrices(rows).marks @ of_values
         if len(self.floor):
             safe = np.maximum(sums.seen, TINY)
             mean = sums.first / safe
             scatter = np.maximum(sums.second - sums.seen * mean**2, 0.0)
             variance = np.maximum((scatter + PSEUDO_ROWS) / (sums.seen + PSEUDO_ROWS), self.floor)
             constant = -0.5 * (LOG_2PI + np.log(variance) + mean**2 / variance)
-            found += self.seen @ constant.T + self.values @ (mean / variance).T - self.squares @ (0.5 / variance).T
+            for rows in self.blocks:
+                m = self.matrices(rows)
+                found[rows] += m.seen @ constant.T + m.values @ (mean / variance).T - m.squares @ (0.5 / variance).T
         return found
 
     def gain(self, shares: FloatArray) -> float:

@@ -1,5 +1,6 @@
 """Two clusters by the value of one variable: one value against the others, or what is below a threshold."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,9 @@ from scipy.special import expit, xlogy
 
 from xspn._core.arrays import FloatArray
 from xspn.learning.clustering.base import Condition, Split
+from xspn.learning.steps import step
 from xspn.learning.tables.clustering.product import Encoded
+from xspn.learning.tables.summary import Column, TableSummary, row_blocks
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 SHARE_OF_REPEATED = 0.05
@@ -15,34 +18,48 @@ FEWEST_REPEATED = 10.0
 ROUNDING = 1e-9  # of a gain: cuts that differ by less part the rows alike, and the first of them is taken
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Cut:
-    """A way to split; a row is in the second cluster where `inside` is 1, NaN where its value is missing."""
+    """A way to split the rows by the value of one variable."""
 
     position: int
     conditions: tuple[Condition, Condition]
-    inside: FloatArray
+
+    def inside(self, summary: TableSummary) -> FloatArray:
+        """Return 1 for each row in the second cluster, 0 in the first, NaN where the value is missing."""
+        values, condition = summary.cells[:, self.position], self.conditions[1]
+        found = values > condition.value if condition.relation == ">" else values == condition.value
+        return np.where(summary.missing[:, self.position], np.nan, found)
 
 
-def variable_split(encoded: Encoded, seed: int) -> Split | None:
-    """Return the cut whose two clusters explain the variables best; all cuts of all variables are tried at once.
+def variable_splits(encoded: Encoded) -> list[Split]:
+    """Return the cut whose two clusters explain the variables best, and the best one of those on categories.
 
     A variable without order is cut at each of its values against the others, an ordered or real one at thresholds; a
-    real one also at numbers that many rows share.
+    real one also at numbers that many rows share. All cuts of all variables are tried at once. Only a cut on a category
+    of few rows keeps them together, so the best of these is weighed against the other splits by itself.
     """
-    cuts = [cut for position in range(encoded.summary.n) for cut in _cuts(encoded, position)]
+    summary = encoded.summary
+    cuts = [cut for position in range(summary.n) for cut in _cuts(encoded, position)]
+    best = _best_cut(encoded, cuts)
+    if best is None:
+        return []
+    if best.variable is None or not _is_category(summary.columns[best.variable]):
+        named = [cut for cut in cuts if _is_category(summary.columns[cut.position])]
+        other = _best_cut(encoded, named)
+        return [best] if other is None else [best, other]
+    return [best]
+
+
+def _is_category(column: Column) -> bool:
+    return not column.is_real and not column.domain.ordered
+
+
+def _best_cut(encoded: Encoded, cuts: Sequence[_Cut]) -> Split | None:
     if not cuts:
         return None
-    weights = encoded.summary.weights
-    inside = np.array([cut.inside for cut in cuts])
-    known = ~np.isnan(inside)
-    second = encoded.sums(weights * np.where(known, inside, 0.0))
-    both = encoded.sums(weights * known)
-    first = both.less(second)
-    masses = np.array([first.mass, second.mass])
-    gains = encoded.likelihood(first) + encoded.likelihood(second) - encoded.likelihood(both)
-    gains = gains + xlogy(masses, masses / np.maximum(masses.sum(axis=0), 1e-300)).sum(axis=0)
-    gains[(masses == 0).any(axis=0)] = -np.inf
+    blocks = row_blocks(len(cuts), len(encoded.summary.cells))
+    gains = np.concatenate([_gains(encoded, cuts[block]) for block in blocks])
     most = float(gains.max())
     if np.isneginf(most):
         return None
@@ -54,11 +71,27 @@ def variable_split(encoded: Encoded, seed: int) -> Split | None:
     score = float(gains[best]) - 0.5 * (encoded.n_parameters + 1) * float(np.log(max(encoded.summary.total, 1.0)))
     return Split(
         labels,
-        None if known[best].all() else shares,
+        None if not encoded.summary.missing[:, cuts[best].position].any() else shares,
         variable=cuts[best].position,
         conditions=cuts[best].conditions,
         score=score,
     )
+
+
+def _gains(encoded: Encoded, cuts: Sequence[_Cut]) -> FloatArray:
+    """Return what each cut gains in log-likelihood; −∞ where it leaves a cluster empty."""
+    weights = encoded.summary.weights
+    inside = np.array([cut.inside(encoded.summary) for cut in cuts])
+    known = ~np.isnan(inside)
+    second = encoded.sums(weights * np.where(known, inside, 0.0))
+    both = encoded.sums(weights * known)
+    first = both.less(second)
+    masses = np.array([first.mass, second.mass])
+    gains = encoded.likelihood(first) + encoded.likelihood(second) - encoded.likelihood(both)
+    gains = gains + xlogy(masses, masses / np.maximum(masses.sum(axis=0), 1e-300)).sum(axis=0)
+    gains[(masses == 0).any(axis=0)] = -np.inf
+    step()
+    return np.asarray(gains)
 
 
 def _cuts(encoded: Encoded, position: int) -> list[_Cut]:
@@ -66,23 +99,16 @@ def _cuts(encoded: Encoded, position: int) -> list[_Cut]:
     column, values = summary.columns[position], summary.cells[:, position]
     missing = summary.missing[:, position]
     if column.is_real or column.domain.ordered:
-        below = [
-            _Cut(position, (Condition("≤", edge), Condition(">", edge)), np.where(missing, np.nan, values > edge))
-            for edge in _thresholds(values[~missing])
-        ]
+        below = [_Cut(position, (Condition("≤", edge), Condition(">", edge))) for edge in _thresholds(values[~missing])]
         return below + [
-            _Cut(position, (Condition("≉", v), Condition("≈", v)), np.where(missing, np.nan, values == v))
+            _Cut(position, (Condition("≉", v), Condition("≈", v)))
             for v in (_repeated(values[~missing], summary.weights[~missing]) if column.is_real else [])
         ]
     occurring = np.unique(values[~missing]).astype(np.int64).tolist()
     if column.n_values == 2:
         both = (Condition("=", 0), Condition("=", 1))
-        return [_Cut(position, both, values)] if len(occurring) == 2 else []
-    return [
-        _Cut(position, (Condition("≠", v), Condition("=", v)), np.where(missing, np.nan, values == v))
-        for v in occurring
-        if len(occurring) > 1
-    ]
+        return [_Cut(position, both)] if len(occurring) == 2 else []
+    return [_Cut(position, (Condition("≠", v), Condition("=", v))) for v in occurring if len(occurring) > 1]
 
 
 def _thresholds(values: FloatArray) -> list[float]:
@@ -105,11 +131,12 @@ def _repeated(values: FloatArray, weights: FloatArray) -> list[float]:
 
 def _shares(encoded: Encoded, cut: _Cut) -> FloatArray:
     """Return the cluster of each row; P(second | the row's other values) where the value is missing."""
-    unknown = np.isnan(cut.inside)
+    inside = cut.inside(encoded.summary)
+    unknown = np.isnan(inside)
     if not unknown.any():
-        return cut.inside.astype(np.float64)
+        return inside
     weights = encoded.summary.weights
-    clusters = np.where(unknown, 0.0, np.array([1 - cut.inside, cut.inside])) * weights
+    clusters = np.where(unknown, 0.0, np.array([1 - inside, inside])) * weights
     sums = encoded.sums(clusters)
     logs = encoded.log_densities(sums) + np.log(sums.mass + 1)
-    return np.where(unknown, expit(logs[:, 1] - logs[:, 0]), cut.inside)
+    return np.where(unknown, expit(logs[:, 1] - logs[:, 0]), inside)

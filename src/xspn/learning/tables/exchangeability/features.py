@@ -9,29 +9,46 @@ import numpy as np
 from scipy.special import ndtri
 
 from xspn._core.arrays import FloatArray
-from xspn.learning.tables.summary import TableSummary
+from xspn.learning.tables.summary import TableSummary, row_blocks
 
 MOST_INDICATORS = 5  # values beyond the first; the second order has a number for every two of them
 
 
+class Features:
+    """The features of the cells of a slice, made of some rows at a time."""
+
+    def __init__(self, summary: TableSummary) -> None:
+        self._summary = summary
+        blocks = row_blocks(len(summary.cells), summary.n)
+        seen = [np.unique(summary.cells[rows][~summary.missing[rows]]) for rows in blocks]
+        self._values = seen[0] if len(seen) == 1 else np.unique(np.concatenate(seen))
+        is_short = not summary.columns[0].is_real and len(self._values) <= MOST_INDICATORS + 1
+        self._scores = None if is_short else self._normal_scores(blocks)
+
+    def __len__(self) -> int:
+        return max(len(self._values) - 1, 0) if self._scores is None else 2
+
+    def of(self, rows: slice) -> FloatArray:
+        """Return the features of some rows, NaN where a cell is missing: (features, rows, n)."""
+        cells, missing = self._summary.cells[rows], self._summary.missing[rows]
+        if self._scores is None:
+            marks = (cells[None] == self._values[1:, None, None]).astype(np.float64)
+            return np.where(missing[None], np.nan, marks)
+        scores = np.full(cells.shape, np.nan)
+        scores[~missing] = self._scores[np.searchsorted(self._values, cells[~missing])]
+        return np.stack([scores, scores**2])
+
+    def _normal_scores(self, blocks: list[slice]) -> FloatArray:
+        """Return Φ⁻¹ of each value's middle rank among all cells."""
+        mass = np.zeros(len(self._values))
+        for rows in blocks:
+            seen = ~self._summary.missing[rows]
+            weights = np.broadcast_to(self._summary.weights[rows, None], seen.shape)[seen]
+            which = np.searchsorted(self._values, self._summary.cells[rows][seen])
+            mass += np.bincount(which, weights=weights, minlength=len(self._values))
+        return np.asarray(ndtri((np.cumsum(mass) - mass / 2) / mass.sum()))
+
+
 def features(summary: TableSummary) -> FloatArray:
     """Return the features of every cell, NaN where it is missing: (features, rows, n)."""
-    column = summary.columns[0]
-    occurring = np.unique(summary.cells[~summary.missing])
-    if not column.is_real and len(occurring) <= MOST_INDICATORS + 1:
-        marks = (summary.cells[None] == occurring[1:, None, None]).astype(np.float64)
-        return np.where(summary.missing[None], np.nan, marks)
-    scores = _normal_scores(summary)
-    return np.stack([scores, scores**2])
-
-
-def _normal_scores(summary: TableSummary) -> FloatArray:
-    """Return Φ⁻¹ of each cell's middle rank among all cells; equal values have equal scores."""
-    seen = ~summary.missing
-    weights = np.broadcast_to(summary.weights[:, None], summary.cells.shape)[seen]
-    distinct, which = np.unique(summary.cells[seen], return_inverse=True)
-    mass = np.bincount(which.reshape(-1), weights=weights, minlength=len(distinct))
-    middle = (np.cumsum(mass) - mass / 2) / mass.sum()
-    scores = np.full(summary.cells.shape, np.nan)
-    scores[seen] = ndtri(middle)[which.reshape(-1)]
-    return scores
+    return Features(summary).of(slice(None))

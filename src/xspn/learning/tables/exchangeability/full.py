@@ -3,7 +3,8 @@
 import numpy as np
 
 from xspn._core.errors import QueryError
-from xspn.learning.exchangeability.base import TestResult, tail
+from xspn.learning.deviations import tail
+from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.tables.exchangeability.base import table_tests
 from xspn.learning.tables.summary import TableSummary
 from xspn.statistics import ValueCounts

@@ -18,89 +18,199 @@ covariance is (by Schur's lemma) a small matrix between features times the ident
 norms as they are, this matrix is the mean product of the rows' own projections.
 """
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn.learning.exchangeability.base import Statistics, TestResult, in_parts
+from xspn._core.arrays import FloatArray, IntArray
+from xspn.learning.deviations import Cumulants, Index, Part, largest, needs_largest
+from xspn.learning.exchangeability.base import TestResult, in_parts
 from xspn.learning.tables.exchangeability.base import table_tests
-from xspn.learning.tables.exchangeability.features import features
-from xspn.learning.tables.exchangeability.partial_rows import partial_statistics
-from xspn.learning.tables.exchangeability.quadratic import beyond, quadratic
-from xspn.learning.tables.summary import TableSummary
+from xspn.learning.tables.exchangeability.features import Features
+from xspn.learning.tables.exchangeability.partial_rows import partial_parts
+from xspn.learning.tables.exchangeability.quadratic import (
+    beyond,
+    cumulants_of_cells,
+    cumulants_of_pairs,
+    explaining,
+    possible,
+    quadratic,
+)
+from xspn.learning.tables.summary import TableSummary, row_blocks
+
+ALL = slice(None)
+Rows = tuple[FloatArray, FloatArray]  # features of some rows, centred within each row, and the rows' weights
 
 
 def global_test(summary: TableSummary) -> TestResult:
     """Test exchangeability by first and second order together; rows of one value only say nothing."""
     seen = np.flatnonzero(summary.seen > 0)
     own = summary if len(seen) == summary.n else summary.part(seen)
-    phi = features(own)
-    return in_parts(partial_statistics(phi, own.weights) if not own.complete else _statistics(phi, own.weights))
+    phi = Features(own)
+    return in_parts(_parts(_WholeRows(own, phi)) if own.complete else partial_parts(phi.of(ALL), own.weights), seen)
 
 
-def _statistics(phi: FloatArray, weights: FloatArray) -> Statistics:
-    """Return each part's statistic and degrees of freedom, for whole rows."""
-    d, _, n = phi.shape
-    psi = phi - phi.mean(axis=2, keepdims=True)
-    moments = np.einsum("ari,bri->abr", psi, psi)  # Σ_i ψ_a ψ_b within each row
+class _WholeRows:
+    """Rows without missing cells, some at a time where there are very many: all that is asked of them is sums."""
+
+    def __init__(self, summary: TableSummary, phi: Features) -> None:
+        self.d, self.n = len(phi), summary.n
+        self._phi, self._weights = phi, summary.weights
+        products = self.d * (self.d + 1) // 2
+        self._blocks = row_blocks(len(summary.cells), (self.d + 2 * products) * self.n)
+        self._only = self._centred(self._blocks[0]) if len(self._blocks) == 1 else None
+
+    def _centred(self, rows: slice) -> Rows:
+        phi = self._phi.of(rows)
+        psi = phi - phi.mean(axis=2, keepdims=True)
+        psi[phi.max(axis=2) == phi.min(axis=2)] = 0.0  # nor does rounding of the mean make them vary
+        return psi, self._weights[rows]
+
+    def __iter__(self) -> Iterator[Rows]:
+        return iter([self._only]) if self._only is not None else map(self._centred, self._blocks)
+
+    def add_up(self, of_rows: Callable[[FloatArray, FloatArray], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Return the sums of what is made of the features and weights of rows."""
+        found: tuple[Any, ...] = ()
+        for psi, weights in self:
+            more = of_rows(psi, weights)
+            found = tuple(one + other for one, other in zip(found, more, strict=True)) if found else more
+        return found
+
+
+def _parts(rows: _WholeRows) -> dict[str, Part]:
+    """Return the parts for whole rows."""
+    d, n = rows.d, rows.n
     a, b = np.triu_indices(d)
-    products = psi[a] * psi[b]
-    parts = _first(np.concatenate([psi, products - products.mean(axis=2, keepdims=True)]), weights, d)
+    one, other = np.triu_indices(d, 1)
+
+    def sums_of(psi: FloatArray, weights: FloatArray) -> tuple[FloatArray, ...]:
+        moments = np.einsum("ari,bri->abr", psi, psi)  # Σ_i ψ_a ψ_b within each row
+        products = psi[a] * psi[b]
+        flat = products.reshape(len(products), -1)
+        squares = (flat * np.repeat(weights, n)) @ flat.T  # Σ_r Σ_i (ψ_a ψ_b)(ψ_c ψ_d)
+        effects = _effects(psi, products)
+        flat = effects.reshape(len(effects), -1)
+        pairs = np.array([(psi[i] * weights[:, None]).T @ psi[j] for i, j in zip(a, b, strict=True)])
+        crossed = [
+            (moments[i][a] * moments[j][b] + moments[i][b] * moments[j][a]) @ weights for i, j in zip(a, b, strict=True)
+        ]
+        turned = [
+            (moments[i][one] * moments[j][other] - moments[i][other] * moments[j][one]) @ weights
+            for i, j in zip(one, other, strict=True)
+        ]
+        own = moments[a, b]
+        return (
+            (weights @ effects).T,
+            (flat * np.repeat(weights, n)) @ flat.T / (n - 1),
+            squares,
+            pairs,
+            np.array(crossed),
+            (own * weights) @ own.T,
+            np.array(turned).reshape(len(one), len(one)),
+            (moments[one, one] * moments[other, other]) @ weights,
+        )
+
+    sums, covariance, squares, pairs, crossed, own, turned, whole_of_turned = rows.add_up(sums_of)
+    parts = _first(rows, sums, covariance, np.diag(squares))
+    upper = np.triu_indices(n, 1)
     if n >= 4:
-        parts["S"] = _symmetric(psi, products, moments, weights)
+        residuals = np.array([without_own_effects(table + table.T)[upper] for table in pairs]).T
+        projected = crossed - squares * (2 + 4 / (n - 2)) + 2 * own / ((n - 1) * (n - 2))
+        parts["S"] = _part_of_pairs(rows, residuals, projected, np.diag(crossed), n * (n - 3) / 2, (a, b, 1))
     if d >= 2 and n >= 3:
-        parts["A"] = _antisymmetric(psi, moments, weights)
+        tables = pairs[a != b]
+        differences = np.array([(table - table.T)[upper] for table in tables]).T
+        degrees = (n - 1) * (n - 2) / 2
+        parts["A"] = _part_of_pairs(rows, differences, turned, whole_of_turned, degrees, (one, other, -1))
     return parts
 
 
-def _first(effects: FloatArray, weights: FloatArray, d: int) -> Statistics:
-    """Return Q, by the first d of some features of which each row's sum is 0, and B, by what the others have beyond."""
-    k, rows, n = effects.shape
-    sums = np.einsum("r,ari->ia", weights, effects)
-    scaled = (effects * np.sqrt(weights)[:, None]).reshape(k, rows * n)
-    covariance = scaled @ scaled.T / (n - 1)
-    q, rank = quadratic(sums[:, :d], covariance[:d, :d])
-    b, rank_beyond = quadratic(*beyond(sums, covariance, d), covariance[d:, d:])
-    return {"Q": (q, float(rank * (n - 1))), "B": (b, float(rank_beyond * (n - 1)))}
+def _effects(psi: FloatArray, products: FloatArray) -> FloatArray:
+    """Return the features, and their products less the mean of each row."""
+    return np.concatenate([psi, products - products.mean(axis=2, keepdims=True)])
 
 
-def _symmetric(psi: FloatArray, products: FloatArray, moments: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    d, _, n = psi.shape
+def _first(rows: _WholeRows, sums: FloatArray, covariance: FloatArray, squares: FloatArray) -> dict[str, Part]:
+    """Return Q, by features of which each row's sum is 0, and B, by what their products have beyond."""
+    d, n = rows.d, rows.n
     a, b = np.triu_indices(d)
-    upper = np.triu_indices(n, 1)
-    residuals = np.empty((len(upper[0]), len(a)))
-    for k, (one, other) in enumerate(zip(a, b, strict=True)):
-        pairs = (psi[one] * weights[:, None]).T @ psi[other]
-        residuals[:, k] = without_own_effects(pairs + pairs.T)[upper]
-    own = np.einsum("r,kri,lri->kl", weights, products, products, optimize=True)
+    whole = squares / (n - 1)
+    coefficients = explaining(covariance, d)
+    rest, covariance_of_rest = beyond(sums, covariance, d)
 
-    def row_sum(left: FloatArray, right: FloatArray) -> FloatArray:
-        return np.asarray((left * weights) @ right.T)
+    def of_feature(place: Index) -> Cumulants:
+        return _summed(rows, lambda psi, weights: cumulants_of_cells(psi[place[1]], n, weights))
 
-    crossed = np.empty((len(a), len(a)))
-    for k, (one, other) in enumerate(zip(a, b, strict=True)):
-        crossed[k] = np.einsum("r,lr,lr->l", weights, moments[one][a], moments[other][b], optimize=True)
-        crossed[k] += np.einsum("r,lr,lr->l", weights, moments[one][b], moments[other][a], optimize=True)
-    sums = row_sum(moments[a, b], moments[a, b])
-    projected = crossed - own * (2 + 4 / (n - 2)) + 2 * sums / ((n - 1) * (n - 2))
-    degrees = n * (n - 3) / 2
-    statistic, rank = quadratic(residuals, projected / degrees)
-    return statistic, rank * degrees
+    def of_product(place: Index) -> Cumulants:
+        k = place[1]
+
+        def cumulants(psi: FloatArray, weights: FloatArray) -> Cumulants:
+            product = psi[a[k]] * psi[b[k]]
+            effect = product - product.mean(axis=1, keepdims=True)
+            return cumulants_of_cells(effect - np.tensordot(coefficients[k], psi, axes=1), n, weights)
+
+        return _summed(rows, cumulants)
+
+    return {
+        "Q": _part_of_columns(sums[:, :d], covariance[:d, :d], np.diag(covariance)[:d], of_feature),
+        "B": _part_of_columns(rest, covariance_of_rest, whole, of_product),
+    }
 
 
-def _antisymmetric(psi: FloatArray, moments: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    d, _, n = psi.shape
-    a, b = np.triu_indices(d, 1)
-    upper = np.triu_indices(n, 1)
-    differences = np.empty((len(upper[0]), len(a)))
-    covariance = np.empty((len(a), len(a)))
-    for k, (one, other) in enumerate(zip(a, b, strict=True)):
-        pairs = (psi[one] * weights[:, None]).T @ psi[other]
-        differences[:, k] = (pairs - pairs.T)[upper]
-        crossed = moments[one][a] * moments[other][b] - moments[one][b] * moments[other][a]
-        covariance[k] = crossed @ weights
-    degrees = (n - 1) * (n - 2) / 2
-    statistic, rank = quadratic(differences, covariance / degrees)
-    return statistic, rank * degrees
+def _summed(rows: _WholeRows, cumulants: Callable[[FloatArray, FloatArray], Cumulants]) -> Cumulants:
+    """Return the cumulants of all rows, which are those of some rows added up."""
+    second, third, fourth = rows.add_up(cumulants)
+    return second, third, fourth
+
+
+def _part_of_columns(
+    sums: FloatArray, covariance: FloatArray, whole: FloatArray, cumulants: Callable[[Index], Cumulants]
+) -> Part:
+    """Return a part that has a member for each column and feature."""
+    n = len(sums)
+    value, rank = quadratic(sums, covariance, whole)
+    dof = float(rank * (n - 1))
+    if not needs_largest(dof):
+        return Part(value, dof)
+    variances = possible(np.diag(covariance), whole) * (n - 1) / n
+    found = largest(sums, variances, n * int(np.count_nonzero(variances)), cumulants)
+    return Part(value, dof, found.at(found.member[:1]))
+
+
+def _part_of_pairs(
+    rows: _WholeRows,
+    vectors: FloatArray,
+    squares: FloatArray,
+    whole: FloatArray,
+    degrees: float,
+    made_of: tuple[IntArray, IntArray, int],
+) -> Part:
+    """Return a part that has a member for every two columns and every two features.
+
+    Args:
+        rows: The rows.
+        vectors: (pairs, features).
+        squares: The sum over all pairs of the covariance between features, which all have in common.
+        whole: What the diagonal of it was before other effects were taken out.
+        degrees: The degrees of freedom of each feature.
+        made_of: Which two features make each of those here, and the sign between the two products.
+    """
+    a, b, sign = made_of
+    n = rows.n
+    value, rank = quadratic(vectors, squares / degrees, whole / degrees)
+    if not needs_largest(rank * degrees):
+        return Part(value, rank * degrees)
+    variances = possible(np.diag(squares), whole) / len(vectors)
+
+    def cumulants(place: Index) -> Cumulants:
+        one, other = a[place[1]], b[place[1]]
+        return _summed(rows, lambda psi, weights: cumulants_of_pairs(psi[one], psi[other], sign, n, weights))
+
+    n_members = len(vectors) * int(np.count_nonzero(variances))
+    found = largest(vectors, variances, n_members, cumulants)
+    return Part(value, rank * degrees, found.at(axis[found.member[0]] for axis in np.triu_indices(n, 1)))
 
 
 def without_own_effects(pairs: FloatArray) -> FloatArray:

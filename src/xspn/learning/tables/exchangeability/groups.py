@@ -53,7 +53,7 @@ def table_test(cells: FloatArray, domain: Domain) -> TestResult:
 
 
 def _summary(data: TableData, own: IntArray) -> TableSummary:
-    columns = [Column(data.domains[v], float(data.spreads[v]), float(data.floors[v])) for v in own]
+    columns = [Column(data.domains[v], float(data.spreads[v]), float(data.floors[v]), int(data.groups[v])) for v in own]
     return TableSummary(data.cells[:, own], data.weights, tuple(columns))
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from xspn._core.arrays import FloatArray
 from xspn._core.options import one_of
-from xspn.learning.exchangeability.base import TestResult, tail
+from xspn.learning.deviations import tail
+from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.tables.exchangeability.base import table_tests
 from xspn.learning.tables.exchangeability.features import features
 from xspn.learning.tables.exchangeability.quadratic import quadratic

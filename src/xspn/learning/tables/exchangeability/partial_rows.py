@@ -6,20 +6,31 @@ known row by row, as for whole rows, and add up; only, every column and every pa
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn.learning.exchangeability.base import Statistics
-from xspn.learning.tables.exchangeability.quadratic import SMALLEST_EIGENVALUE, beyond, quadratic
+from xspn._core.arrays import FloatArray, IntArray
+from xspn.learning.deviations import Cumulants, Index, Part, largest, needs_largest, sum_of_squares
+from xspn.learning.tables.exchangeability.quadratic import (
+    SMALLEST_EIGENVALUE,
+    beyond,
+    cumulants_of_cells,
+    cumulants_of_pairs,
+    explaining,
+    possible,
+    quadratic,
+    whitening,
+)
 
 
-def partial_statistics(phi: FloatArray, weights: FloatArray) -> Statistics:
-    """Return each part's statistic and degrees of freedom; see `global_test`."""
+def partial_parts(phi: FloatArray, weights: FloatArray) -> dict[str, Part]:
+    """Return the parts of the test; see `global_test`. What cannot vary has no degrees of freedom."""
     d, _, n = phi.shape
     seen = (~np.isnan(phi[0])).astype(np.float64)
     m = seen.sum(axis=1)
     mean = np.nansum(phi, axis=2) / np.maximum(m, 1)
-    psi = np.where(seen[None] > 0, phi - mean[:, :, None], 0.0)
+    # Where a row's features are all the same, rounding of their mean must not make them differ.
+    varies = np.where(seen[None] > 0, phi, -np.inf).max(axis=2) > np.where(seen[None] > 0, phi, np.inf).min(axis=2)
+    psi = np.where((seen[None] > 0) & varies[:, :, None], phi - mean[:, :, None], 0.0)
     moments = np.einsum("ari,bri->abr", psi, psi)
-    parts = {"Q": _first(psi, seen, m, moments, weights), "B": _bonds(psi, seen, m, weights)}
+    parts = {"Q": _first(psi, seen, m, moments, weights), "B": _rests(psi, seen, m, weights)}
     if n >= 4:
         parts["S"] = _symmetric(psi, seen, m, moments, weights)
     if d >= 2 and n >= 3:
@@ -27,44 +38,65 @@ def partial_statistics(phi: FloatArray, weights: FloatArray) -> Statistics:
     return parts
 
 
-def _first(
-    psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray, weights: FloatArray
-) -> tuple[float, float]:
+def _first(psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray, weights: FloatArray) -> Part:
     d, _, n = psi.shape
-    difference = np.einsum("r,ari->ai", weights, psi).ravel()
+    difference = np.einsum("r,ari->ai", weights, psi)
     covariance = np.empty((d, n, d, n))
     for a in range(d):
         for b in range(d):
             spread = weights * _ratio(moments[a, b], m - 1)
             covariance[a, :, b, :] = np.diag(spread @ seen) - (seen * _ratio(spread, m)[:, None]).T @ seen
-    values, directions = np.linalg.eigh(covariance.reshape(d * n, d * n))
+    table = covariance.reshape(d * n, d * n)
+    values, directions = np.linalg.eigh(table)
     kept = values > SMALLEST_EIGENVALUE * values.max(initial=0.0)
-    along = difference @ directions[:, kept]
-    return float((along**2 / values[kept]).sum()), float(kept.sum())
+    along = difference.ravel() @ directions[:, kept]
+    value, dof = float((along**2 / values[kept]).sum()), float(kept.sum())
+    if not needs_largest(dof):
+        return Part(value, dof)
+    variances = np.maximum(np.diag(table), 0.0).reshape(d, n)
+    found = largest(
+        difference,
+        variances,
+        int(np.count_nonzero(variances)),
+        lambda place: cumulants_of_cells(psi[place[0]], m, weights),
+    )
+    return Part(value, dof, found.at(found.member[1:]))
 
 
-def _bonds(psi: FloatArray, seen: FloatArray, m: FloatArray, weights: FloatArray) -> tuple[float, float]:
+def _rests(psi: FloatArray, seen: FloatArray, m: FloatArray, weights: FloatArray) -> Part:
     """Take what each column has in common with the others by its own covariance."""
     d, _, n = psi.shape
     a, b = np.triu_indices(d)
     products = psi[a] * psi[b]
-    centred = np.where(seen[None] > 0, products - _ratio(products.sum(axis=2), m)[:, :, None], 0.0)
-    effects = np.concatenate([psi, centred])
+    centered = np.where(seen[None] > 0, products - _ratio(products.sum(axis=2), m)[:, :, None], 0.0)
+    effects = np.concatenate([psi, centered])
     sums = np.einsum("r,ari->ia", weights, effects)
-    spread = np.einsum("ari,bri->rab", effects, effects) * (weights * _ratio(np.ones_like(m), m))[:, None, None]
+    per_cell = weights * _ratio(np.ones_like(m), m)
+    spread = np.einsum("ari,bri->rab", effects, effects) * per_cell[:, None, None]
     covariances = np.tensordot(seen.T, spread, axes=1)  # (columns, features, features)
-    statistic, ranks = 0.0, [0]
-    for own, covariance in zip(sums, covariances, strict=True):
-        value, rank = quadratic(*beyond(own[None, :], covariance, d), covariance[d:, d:])
-        statistic += value
-        ranks.append(rank)
+    whole = seen.T @ (np.einsum("kri,kri->rk", products, products) * per_cell[:, None])  # (columns, features)
+    rests, variances = np.empty((n, len(a))), np.empty((n, len(a)))
+    value, ranks = 0.0, 0
+    for i in range(n):
+        rest, covariance = beyond(sums[i : i + 1], covariances[i], d)
+        own, rank = quadratic(rest, covariance, whole[i])
+        value, ranks = value + own, ranks + rank
+        rests[i], variances[i] = rest[0], possible(np.diag(covariance), whole[i])
     # One column's sums are determined by the others' (as for whole rows).
-    return statistic * (n - 1) / n, float(max(ranks) * (n - 1))
+    value, dof = value * (n - 1) / n, ranks * (n - 1) / n
+    if not needs_largest(dof):
+        return Part(value, dof)
+    coefficients = explaining(covariances.sum(axis=0), d)
+
+    def cumulants(place: Index) -> Cumulants:
+        k = place[1]
+        return cumulants_of_cells(effects[d + k] - np.tensordot(coefficients[k], psi, axes=1), m, weights)
+
+    found = largest(rests, variances, int(np.count_nonzero(variances)), cumulants)
+    return Part(value, dof, found.at(found.member[:1]))
 
 
-def _symmetric(
-    psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray, weights: FloatArray
-) -> tuple[float, float]:
+def _symmetric(psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray, weights: FloatArray) -> Part:
     """Take each pair's residual by its own covariance; rows with fewer than four seen cells say nothing."""
     d, _, n = psi.shape
     a, b = np.triu_indices(d)
@@ -78,53 +110,82 @@ def _symmetric(
         residuals[k] = pairs + pairs.T - (seen * (own * mean)[:, None]).T @ seen - members - members.T
     products = psi[a] * psi[b]
     degrees = m * (m - 3) / 2
-    covariance = np.empty((len(a), len(a), n, n))
+    covariance, whole = np.empty((len(a), len(a), n, n)), np.empty((len(a), n, n))
     for k, (one, other) in enumerate(zip(a, b, strict=True)):
         for other_k, (third, last) in enumerate(zip(a, b, strict=True)):
             crossed = moments[one, third] * moments[other, last] + moments[one, last] * moments[other, third]
+            if k == other_k:
+                whole[k] = (seen * (own * _ratio(crossed, degrees))[:, None]).T @ seen
             crossed = crossed - (products[k] * products[other_k]).sum(axis=1) * (
                 2 + _ratio(np.full_like(m, 4.0), m - 2)
             )
             crossed = crossed + 2 * _ratio(moments[one, other] * moments[third, last], (m - 1) * (m - 2))
             of_row = own * _ratio(crossed, degrees) * _ratio(m - 3, m - 1)
             covariance[k, other_k] = (seen * of_row[:, None]).T @ seen
-    statistic, rank = _pair_by_pair(residuals, covariance)
     # Residuals of n(n − 1)/2 pairs, of which n are determined by the others (as for whole rows).
-    return statistic * (n - 3) / (n - 1), rank * n * (n - 3) / 2
+    return _pair_by_pair(residuals, covariance, whole, (n - 3) / (n - 1), (psi, a, b, 1), m, own)
 
 
-def _antisymmetric(
-    psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray, weights: FloatArray
-) -> tuple[float, float]:
+def _antisymmetric(psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray, weights: FloatArray) -> Part:
     d, _, n = psi.shape
     a, b = np.triu_indices(d, 1)
     own = np.where(m >= 3, weights, 0.0)
     differences = np.empty((len(a), n, n))
-    covariance = np.empty((len(a), len(a), n, n))
+    covariance, whole = np.empty((len(a), len(a), n, n)), np.empty((len(a), n, n))
     for k, (one, other) in enumerate(zip(a, b, strict=True)):
         pairs = (psi[one] * own[:, None]).T @ psi[other]
         differences[k] = pairs - pairs.T
+        squares = own * _ratio(2 * moments[one, one] * moments[other, other], m * (m - 1))
+        whole[k] = (seen * squares[:, None]).T @ seen
         for other_k, (third, last) in enumerate(zip(a, b, strict=True)):
             crossed = moments[one, third] * moments[other, last] - moments[one, last] * moments[other, third]
             # The mean square of one pair is 2/(m (m − 1)) of the sum over all pairs.
             of_row = own * _ratio(2 * crossed, m * (m - 1))
             covariance[k, other_k] = (seen * of_row[:, None]).T @ seen
-    statistic, rank = _pair_by_pair(differences, covariance)
-    return statistic * (n - 2) / n, rank * (n - 1) * (n - 2) / 2
+    return _pair_by_pair(differences, covariance, whole, (n - 2) / n, (psi, a, b, -1), m, own)
 
 
-def _pair_by_pair(vectors: FloatArray, covariance: FloatArray) -> tuple[float, float]:
-    """Return Σ vᵀ C⁺ v over the pairs i < j, each with its own C, and the largest rank of any C."""
+def _pair_by_pair(
+    vectors: FloatArray,
+    covariance: FloatArray,
+    whole: FloatArray,
+    free: float,
+    made_of: tuple[FloatArray, IntArray, IntArray, int],
+    m: FloatArray,
+    weights: FloatArray,
+) -> Part:
+    """Return Σ vᵀ C⁺ v over the pairs i < j, with C the mean covariance of a pair.
+
+    Pairs are not measured by their own covariances: of those that were seldom seen together a single one says much.
+
+    Args:
+        vectors: (features, n, n).
+        covariance: (features, features, n, n).
+        whole: What the variances were before other effects were taken out: (features, n, n).
+        free: The fraction of the pairs that the others do not determine.
+        made_of: All features, which two of them make each of those here, and the sign between the two products.
+        m: How many cells of each row are seen.
+        weights: Those of the rows, 0 where the row says nothing.
+    """
     upper = np.triu_indices(vectors.shape[1], 1)
     own = vectors[:, *upper].T  # (pairs, features)
     tables = np.moveaxis(covariance[:, :, *upper], 2, 0)  # (pairs, features, features)
-    scale = np.sqrt(np.maximum(np.einsum("pkk->pk", tables), 0.0))
-    scale = np.where(scale > 0, scale, 1.0)
-    values, directions = np.linalg.eigh(tables / (scale[:, :, None] * scale[:, None, :]))
-    kept = values > SMALLEST_EIGENVALUE * np.maximum(values[:, -1:], SMALLEST_EIGENVALUE)
-    along = np.einsum("pk,pkl->pl", own / scale, directions)
-    squares = np.where(kept, along**2 / np.where(kept, values, 1.0), 0.0)
-    return float(squares.sum()), float(kept.sum(axis=1).max(initial=0))
+    squares = whole[:, *upper].T
+    directions, scales = whitening(tables.mean(axis=0), squares.mean(axis=0))
+    along = (own / scales) @ directions
+    sizes = np.einsum("kl,pkm,ml->p", directions, tables / np.outer(scales, scales), directions, optimize=True)
+    value, dof = sum_of_squares(float(np.vdot(along, along)), sizes, free)
+    value, dof = value * directions.shape[1], dof * directions.shape[1]
+    if not needs_largest(dof):
+        return Part(value, dof)
+    psi, a, b, sign = made_of
+    variances = possible(np.einsum("pkk->pk", tables), squares)
+
+    def cumulants(place: Index) -> Cumulants:
+        return cumulants_of_pairs(psi[a[place[1]]], psi[b[place[1]]], sign, m, weights)
+
+    found = largest(own, variances, int(np.count_nonzero(variances)), cumulants)
+    return Part(value, dof, found.at(axis[found.member[0]] for axis in upper))
 
 
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from xspn._core.errors import ParameterError
 from xspn.learning.fallback.auto import best_of, stack
 from xspn.learning.fallback.base import Candidate
 from xspn.learning.tables.fallback.base import TableLeafData
-from xspn.learning.tables.fallback.blocks import blocks_leaf
+from xspn.learning.tables.fallback.blocks import blocks_leaf, several_blocks
 from xspn.learning.tables.fallback.exchangeable import exchangeable_leaf
 from xspn.learning.tables.fallback.gaussian import gaussian_leaf
 from xspn.learning.tables.fallback.univariate import factorized_leaves
@@ -36,14 +36,14 @@ def make_fallback(
         case "blocks":
             return blocks_leaf(data, variables, alpha)
         case "exchangeable":
-            found = exchangeable_leaf(data, variables, alpha) if data.own.one_domain else None
+            found = exchangeable_leaf(data, variables, alpha) if data.own.one_distribution else None
             return blocks_leaf(data, variables, alpha) if found is None else found
         case "auto" | "sparing":
             if len(variables) == 1:
                 return factorized_leaves(data, variables, alpha)
             makers: list[Maker] = [factorized_leaves, gaussian_leaf]
             if exchangeable:
-                makers.append(blocks_leaf)
+                makers.append(several_blocks)
             candidates = [made for make in makers if (made := make(data, variables, alpha)) is not None]
             return (stack if name == "auto" else best_of)(candidates, data.own.weights, PRIOR_ROWS)
         case _:

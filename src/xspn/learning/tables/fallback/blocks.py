@@ -9,16 +9,26 @@ from xspn.learning.fallback.base import Candidate
 from xspn.learning.tables.fallback.base import TableLeafData
 from xspn.learning.tables.fallback.exchangeable import exchangeable_leaf
 from xspn.learning.tables.fallback.univariate import factorized_leaves
+from xspn.learning.tables.likeness import blocks_of
 from xspn.learning.tables.summary import TableSummary
 
 LEVEL = 0.01  # columns whose distributions differ at this level go into different blocks
 
 
 def blocks_leaf(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate:
-    """Return a product of exchangeable leaves, one for each block."""
+    """Return a product of exchangeable leaves, one for each block; independent leaves where all columns differ."""
+    found = several_blocks(data, variables, alpha)
+    return factorized_leaves(data, variables, alpha) if found is None else found
+
+
+def several_blocks(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate | None:
+    """Return the same; None where every column is a block of its own, of which a mixture would gain nothing."""
     nodes: list[Node] = []
     left_out = np.zeros(len(data.own.cells))
-    for block in similar_columns(data.own):
+    blocks = similar_columns(data.own)
+    if len(blocks) == data.own.n:
+        return None
+    for block in blocks:
         part = data.part(block)
         found = exchangeable_leaf(part, variables[block], alpha)
         if found is None:
@@ -29,29 +39,19 @@ def blocks_leaf(data: TableLeafData, variables: IntArray, alpha: float) -> Candi
 
 
 def similar_columns(summary: TableSummary, level: float = LEVEL) -> list[IntArray]:
-    """Cut the columns of each domain, sorted by mean, where a column differs from the first of its block."""
-    blocks: list[IntArray] = []
+    """Return blocks of columns that rows show to be alike, and that no test of homogeneity tells apart."""
+    alike = summary.alike.copy()
     domains = [column.domain for column in summary.columns]
     for domain in dict.fromkeys(domains):
         own = np.array([i for i, other in enumerate(domains) if other == domain], dtype=np.int64)
-        part = summary.part(own)
-        profiles = _profiles(part)
-        means = np.array([_mean(part, i) for i in range(part.n)])
-        order = np.argsort(means, kind="stable")
-        start = 0
-        while start < len(order):
-            stop = start + 1
-            while stop < len(order) and _p_value(profiles, int(order[start]), int(order[stop])) >= level:
-                stop += 1
-            blocks.append(np.sort(own[order[start:stop]]))
-            start = stop
-    return blocks
-
-
-def _mean(summary: TableSummary, position: int) -> float:
-    seen = ~summary.missing[:, position]
-    mass = float(summary.weights[seen].sum())
-    return float(summary.weights[seen] @ summary.cells[seen, position]) / mass if mass > 0 else 0.0
+        pairs = np.argwhere(np.triu(alike[np.ix_(own, own)], 1))
+        if len(pairs) == 0:
+            continue
+        profiles = _profiles(summary.part(own))
+        for one, other in pairs.tolist():
+            same = _p_value(profiles, one, other) >= level
+            alike[own[one], own[other]] = alike[own[other], own[one]] = same
+    return blocks_of(alike, summary.cells, summary.weights)
 
 
 def _profiles(summary: TableSummary) -> FloatArray:

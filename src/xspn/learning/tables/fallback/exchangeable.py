@@ -7,11 +7,13 @@ import numpy as np
 from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn._core.logspace import logsumexp_quiet, safe_log
 from xspn.learning.fallback.base import Candidate
+from xspn.learning.steps import step
 from xspn.learning.tables.fallback.base import TableLeafData
 from xspn.learning.tables.fallback.classes import class_probabilities
 from xspn.learning.tables.fallback.normal_block import exchangeable_normal
 from xspn.learning.tables.fallback.ordered import ordered_probabilities
 from xspn.learning.tables.fallback.univariate import factorized_leaves
+from xspn.learning.tables.summary import row_blocks
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.statistics import Statistic, Total, ValueCounts
 
@@ -45,14 +47,14 @@ def _by_statistic(data: TableLeafData, variables: IntArray, alpha: float, statis
     pooled, sizes = data.pooled, statistic.log_class_size(n)
     expected = _Expected(pooled.cells, statistic)
     counts = expected.likely_counts(pooled.weights)
-    own_posterior = expected.posterior(counts, len(data.own.cells))
-    own = data.own.weights @ own_posterior
+    own = expected.own_counts(counts, data.own.weights)
     if isinstance(statistic, ValueCounts):
         p, without = class_probabilities(statistic, n, counts, own, alpha, data.unit)
     else:
         p, without = ordered_probabilities(counts, own, alpha, data.unit)
     leaf = Exchangeable(variables.tolist(), safe_log(p) - sizes, statistic)
     left_out = expected.scores(safe_log(without) - sizes, len(data.own.cells))
+    step()
     return Candidate("exchangeable", leaf, left_out)
 
 
@@ -90,15 +92,19 @@ class _Expected:
         total = logsumexp_quiet(joint, axis=1)[:, None]
         return np.asarray(np.exp(joint - np.where(np.isneginf(total), 0.0, total)))
 
-    def posterior(self, counts: FloatArray, rows: int) -> FloatArray:
-        """Return P(class | row) of the first rows."""
-        table = np.zeros((rows, self._size))
-        whole = np.flatnonzero(~self._partial[:rows])
-        table[whole, self._of[whole]] = 1.0
-        some = np.flatnonzero(self._partial[:rows])
-        if len(some):
-            table[some] = self._given(counts)[self._which[some]]
-        return table
+    def own_counts(self, counts: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return how many of the first rows, which have these weights, are of each class."""
+        given = self._given(counts) if self._partial[: len(weights)].any() else None
+        found = np.zeros(self._size)
+        for block in row_blocks(len(weights), self._size):
+            own, partial = weights[block], self._partial[: len(weights)][block]
+            table = np.zeros((len(own), self._size))  # P(class | row)
+            whole = np.flatnonzero(~partial)
+            table[whole, self._of[block][whole]] = 1.0
+            if given is not None:
+                table[partial] = given[self._which[block][partial]]
+            found += own @ table
+        return found
 
     def scores(self, log_weights: FloatArray, rows: int) -> FloatArray:
         """Return the log-probability of what was seen of the first rows, if each assignment has its class's weight."""

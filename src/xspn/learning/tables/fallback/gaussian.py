@@ -6,6 +6,7 @@ from scipy.linalg import solve_triangular
 from xspn._core.arrays import FloatArray, IntArray
 from xspn.circuit.nodes import Node, Product
 from xspn.learning.fallback.base import Candidate
+from xspn.learning.steps import step
 from xspn.learning.tables.fallback.base import TableLeafData
 from xspn.learning.tables.fallback.univariate import factorized_leaves
 from xspn.learning.tables.summary import TableSummary
@@ -133,6 +134,7 @@ def _em(
     leaf = MultivariateGaussian(variables.tolist(), mean, np.diag(variance))
     for _ in range(EM_STEPS):
         statistics = leaf.statistics(cells, weights)
+        step()
         weight, first, second = float(statistics[0]), statistics[1 : n + 1], statistics[n + 1 :].reshape(n, n)
         if weight == 0:
             break

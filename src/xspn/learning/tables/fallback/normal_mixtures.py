@@ -8,8 +8,9 @@ import numpy as np
 from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn._core.logspace import logsumexp_quiet
 from xspn.circuit.nodes import Node, Sum
+from xspn.learning.steps import step
 from xspn.learning.tables.fallback.base import TableLeafData
-from xspn.learning.tables.summary import TableSummary
+from xspn.learning.tables.summary import TableSummary, row_blocks
 from xspn.leaves.gaussian import LOG_2PI, Gaussian
 
 MOST_PARTS = 3
@@ -18,6 +19,7 @@ POSTERIOR_TOLERANCE = 0.01
 PARAMETERS_OF_PART = 3
 ROWS_PER_PART = 10.0
 TINY = 1e-300
+NUMBERS_PER_CELL = 8  # that are made of it here, and more for a while
 NEXT_TO_NOTHING = 1e-9  # rows
 
 
@@ -47,6 +49,7 @@ class _Fit:
             posterior = np.exp(logs - logsumexp_quiet(logs, axis=0))
             settled = float(np.abs(posterior - self.posterior).max(initial=0.0)) < POSTERIOR_TOLERANCE
             self.posterior = posterior
+            step()
             if settled:
                 break
         self._set_parameters(self._sums())
@@ -122,6 +125,11 @@ def normal_mixtures(data: TableLeafData, variables: IntArray, alpha: float) -> t
     predicts left-out rows better. Variances are kept off zero by a prior of α rows with the slice's variance, and never
     fall below the column's floor (see `TableData`).
     """
+    blocks = row_blocks(len(variables), NUMBERS_PER_CELL * len(data.pooled.cells))
+    if len(blocks) > 1:  # of very many rows a few columns at a time
+        some = [np.arange(len(variables))[block] for block in blocks]
+        found = [normal_mixtures(data.part(block), variables[block], alpha) for block in some]
+        return [node for nodes, _ in found for node in nodes], np.asarray(sum(scores for _, scores in found))
     own = data.own
     units = np.minimum(own.weights, 1.0)  # a row that belongs here in part is left out in part
     fits = [_Fit(own, units, 1, alpha)]

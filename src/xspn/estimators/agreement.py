@@ -1,0 +1,166 @@
+"""Does a fitted model say of each column by itself what the table says? Asked after every fit; a warning otherwise.
+
+Held-out likelihoods do not tell: a leaf that is a hundred times too wide costs a few nats where it matters little, and
+every mean, sample and conditional of the column is wrong. So means, deviations and quantiles of every real column, and
+the shares of the values of every other column, are compared with the table. What the model says of one column is exact
+and cheap: the share of the rows that reaches each leaf, and the leaf's own distribution of that column.
+
+The tolerances are wide enough for smoothing, for families that are not quite right and for tables of few rows.
+"""
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import ndtr
+
+from xspn._core.arrays import FloatArray
+from xspn._core.errors import AgreementWarning
+from xspn.circuit.graph import Graph
+from xspn.circuit.nodes import Sum
+from xspn.learning.data import MISSING, BinaryData
+from xspn.learning.source import TrainingData
+from xspn.learning.summary import WIDEST_AT_ONCE
+from xspn.learning.tables import TableData
+from xspn.leaves import Bernoulli, ExchangeableGaussian, Gaussian, MultivariateGaussian
+from xspn.leaves.base import Leaf
+from xspn.model import Circuit
+from xspn.model.completion import table_of_marginals
+
+SHARE = 0.15  # how far off the share of a value may be: ordered values lend to their neighbors
+MEAN = 0.15  # deviations of the table's column
+RATIO = 1.3  # of the two deviations
+BELOW = 0.2  # how far off the chance of a number below a quantile may be: few rows that are skewed have normal leaves
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+CHANCE = 2.0  # standard errors of few rows that are added to each
+MOST_NAMED = 5
+ROWS_AT_ONCE = 1 << 16
+
+
+def warn_of_disagreement(circuit: Circuit, data: TrainingData) -> None:
+    """Warn if the model's distribution of some column by itself is not that of the table it was fitted to."""
+    found = list(_of_bits(circuit, data) if isinstance(data, BinaryData) else _of_columns(circuit, data))
+    if not found:
+        return
+    names = circuit.names
+    said = [f"{v if names is None else repr(names[v])} ({what})" for v, what in found[:MOST_NAMED]]
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    warnings.warn(
+        f"the fitted model does not agree with the table in column {', '.join(said)}{more}: answers about "
+        f"{'this column' if len(found) == 1 else 'these columns'} are not to be trusted; try a smaller smoothing, "
+        "exchangeability=None or a larger min_instances",
+        AgreementWarning,
+        stacklevel=4,
+    )
+
+
+def _of_bits(circuit: Circuit, data: BinaryData) -> Iterator[tuple[int, str]]:
+    n = data.bits.shape[1]
+    ones, rows = np.zeros(n), np.zeros(n)
+    for start in range(0, len(data.bits), ROWS_AT_ONCE):
+        own, weights = data.bits[start : start + ROWS_AT_ONCE], data.weights[start : start + ROWS_AT_ONCE]
+        ones += weights @ (own == 1)
+        rows += weights @ (own != MISSING)
+    model = _chances_of_one(circuit, n)
+    for v in np.flatnonzero(rows > 0).tolist():
+        if abs(model[v] - ones[v] / rows[v]) > SHARE + _chance(0.5, rows[v]):
+            yield v, f"P(1) = {model[v]:.3g}, in the table {ones[v] / rows[v]:.3g}"
+
+
+def _chances_of_one(circuit: Circuit, n: int) -> FloatArray:
+    """Return P(1) of each bit."""
+    graph = circuit.graph
+    if max(len(node.scope) for node in graph.nodes if isinstance(node, Leaf)) <= WIDEST_AT_ONCE:
+        return np.asarray(table_of_marginals(circuit, np.full((1, n), np.nan))[0, :, 1])
+    # Inference makes a table of all numbers of values and of ones that a leaf may see: too large, and not needed here.
+    chances = np.zeros(n)
+    for leaf, share in _leaves(graph):
+        nothing = np.full((1, len(leaf.variables)), np.nan)
+        own = leaf.p if isinstance(leaf, Bernoulli) else leaf.marginals(nothing)[0, :, 1]
+        chances[list(leaf.variables)] += share * own
+    return chances
+
+
+def _of_columns(circuit: Circuit, data: TableData) -> Iterator[tuple[int, str]]:
+    shares = table_of_marginals(circuit, np.full((1, len(data.domains)), np.nan))[0]
+    parts = _normal_parts(circuit.graph)
+    for v, domain in enumerate(data.domains):
+        seen = ~np.isnan(data.cells[:, v])
+        values, weights = data.cells[seen, v], data.weights[seen]
+        if not len(values) or domain.cardinality == 1:
+            continue
+        if domain.cardinality is None:
+            what = _of_numbers(parts[v], values, weights, float(data.floors[v])) if v in parts else None
+        else:
+            what = _of_names(circuit, v, shares[v, : domain.cardinality], values, weights)
+        if what is not None:
+            yield v, what
+
+
+def _of_names(circuit: Circuit, v: int, model: FloatArray, values: FloatArray, weights: FloatArray) -> str | None:
+    total = float(weights.sum())
+    table = np.bincount(values.astype(np.int64), weights=weights, minlength=len(model)) / total
+    worst = int(np.argmax(np.abs(model - table)))
+    if abs(model[worst] - table[worst]) <= SHARE + _chance(0.5, total):
+        return None
+    return f"P({circuit.columns.label(v, worst)}) = {model[worst]:.3g}, in the table {table[worst]:.3g}"
+
+
+def _of_numbers(parts: FloatArray, values: FloatArray, weights: FloatArray, floor: float) -> str | None:
+    """Compare a mixture of normal distributions, rows (share, mean, deviation), with a column of numbers."""
+    total = float(weights.sum())
+    share, means, deviations = parts.T
+    mean = float(share @ means)
+    deviation = float(np.sqrt(share @ (deviations**2 + (means - mean) ** 2)))
+    in_table = float(np.average(values, weights=weights))
+    # A column of one value, or of steps, has the deviation of a rounding error.
+    away = (values - in_table) ** 2
+    spread = max(float(np.sqrt(np.average(away, weights=weights))), floor)
+    # The standard error of log σ, in which outliers count: a bootstrap sample without them has a smaller deviation.
+    of_deviation = 0.5 * float(np.sqrt(np.average((away / spread**2 - 1) ** 2, weights=weights)))
+    if abs(mean - in_table) > spread * (MEAN + _chance(1.0, total)):
+        return f"mean {mean:.4g}, in the table {in_table:.4g}"
+    if abs(np.log(deviation / spread)) > np.log(RATIO) + _chance(of_deviation, total):
+        return f"deviation {deviation:.4g}, in the table {spread:.4g}"
+    order = np.argsort(values, kind="stable")
+    values, reached = values[order], np.cumsum(weights[order]) / total
+    for p in QUANTILES:
+        quantile = values[min(int(np.searchsorted(reached, p)), len(values) - 1)]
+        below = float(reached[np.searchsorted(values, quantile, side="left") - 1]) if quantile > values[0] else 0.0
+        up_to = float(reached[np.searchsorted(values, quantile, side="right") - 1])
+        model = float(share @ ndtr((quantile - means) / deviations))
+        if not below - BELOW - _chance(0.5, total) <= model <= up_to + BELOW + _chance(0.5, total):
+            return f"P(at most {quantile:.4g}) = {model:.3g}, in the table {up_to:.3g}"
+    return None
+
+
+def _chance(deviation: float, rows: float) -> float:
+    """Return what few rows may differ by."""
+    return CHANCE * deviation / float(np.sqrt(max(rows, 1.0)))
+
+
+def _normal_parts(graph: Graph) -> dict[int, FloatArray]:
+    """Return the mixture that each real variable has by itself: (leaves, 3) of share, mean and deviation."""
+    parts: dict[int, list[tuple[float, float, float]]] = {}
+    for node, share in _leaves(graph):
+        if isinstance(node, Gaussian | ExchangeableGaussian):
+            for v in node.variables:
+                parts.setdefault(v, []).append((share, node.mean, node.std))
+        elif isinstance(node, MultivariateGaussian):
+            deviations = np.sqrt(np.diag(node.covariance))
+            for v, mean, deviation in zip(node.variables, node.mean.tolist(), deviations.tolist(), strict=True):
+                parts.setdefault(v, []).append((share, mean, deviation))
+    return {v: np.array(own) for v, own in parts.items()}
+
+
+def _leaves(graph: Graph) -> Iterator[tuple[Leaf, float]]:
+    """Yield each leaf with the share of the rows that reaches it."""
+    reached = np.zeros(len(graph))
+    reached[-1] = 1.0
+    for index in range(len(graph) - 1, -1, -1):  # parents come after children
+        node, share = graph.nodes[index], float(reached[index])
+        if isinstance(node, Leaf):
+            yield node, share
+        else:
+            weights = node.weights if isinstance(node, Sum) else np.ones(len(node.children))
+            np.add.at(reached, graph.child_ids(node), share * weights)
