@@ -206,13 +206,16 @@ class ChowLiu(Leaf):
     # -- moments and parameters --------------------------------------------------------------------------------------
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return E[x] and E[x xᵀ]: E[x_i x_j] = P(X_j = 1) · P(X_i = 1 | X_j = 1), one pass for each j."""
+        """Return E[x] and Cov(x): P(X_j = 1) · (P(X_i = 1 | X_j = 1) − P(X_i = 1)), one pass for each j."""
         n = len(self._variables)
-        mean = self.marginals(np.full((1, n), np.nan))[0, :, 1]
+        own = self.marginals(np.full((1, n), np.nan))[0]
+        mean = own[:, 1]
         given = np.full((n, n), np.nan)
         np.fill_diagonal(given, 1.0)
-        second = self.marginals(given)[:, :, 1] * mean[:, None]
-        return mean, (second + second.T) / 2
+        covariance = (self.marginals(given)[:, :, 1] - mean) * mean[:, None]
+        covariance = (covariance + covariance.T) / 2
+        np.fill_diagonal(covariance, own[:, 0] * mean)
+        return mean, covariance
 
     def count_distribution(self) -> FloatArray:
         """Return P(number of ones = k), by polynomials passed up the tree."""
