@@ -1,7 +1,7 @@
 """Means, covariances and the distribution of counts: exact, by folding the circuit from the leaves up."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -46,31 +46,30 @@ def moments(graph: Graph) -> Moments:
     used. Everything is about the mean of its own node: no digits are lost where means are large.
     """
     used = _usage(graph)
-    n, own = graph.n_variables, np.array(list(graph.root.scope))
-    between = _Between(n, len(own))
+    total = _Covariance(graph.n_variables, len(graph.root.scope))
     waiting = graph.n_parents.copy()
     held: dict[int, _Means] = {}  # forgotten when the last parent is done
     for index, node in enumerate(graph.nodes):
         ids = graph.child_ids(node)
         if isinstance(node, Leaf):
-            leaf_mean, covariance = node.moments()
-            variables = np.array(node.variables)
-            held[index] = _Means(variables, leaf_mean)
-            between.add(variables, used[index] * covariance)
+            own_mean, own_covariance = node.moments()
+            held[index] = _Means(np.array(node.variables), own_mean)
+            total.add(held[index].variables, used[index] * own_covariance)
         elif isinstance(node, Sum):
             held[index], away = _mixed(node.weights, [held[c] for c in ids])
-            between.add_rows(held[index].variables, np.sqrt(used[index] * node.weights)[:, None] * away)
+            total.add_rows(held[index].variables, np.sqrt(used[index] * node.weights)[:, None] * away)
         else:
             held[index] = _Means(parts=tuple(held[c] for c in ids))
         for c in ids:
             waiting[c] -= 1
             if waiting[c] == 0:
                 del held[c]
-    out = Moments(np.full(n, np.nan), np.full((n, n), np.nan))
-    variables, mean = held[len(graph) - 1].flat()
-    out.mean[variables] = mean
-    out.covariance[np.ix_(own, own)] = between.total()[np.ix_(own, own)]
-    return out
+    variables, own_mean = held[len(graph) - 1].flat()
+    mean, covariance = np.full(graph.n_variables, np.nan), total.matrix()
+    mean[variables] = own_mean
+    covariance[np.isnan(mean)] = np.nan
+    covariance[:, np.isnan(mean)] = np.nan
+    return Moments(mean, covariance)
 
 
 def _usage(graph: Graph) -> FloatArray:
@@ -85,26 +84,30 @@ def _usage(graph: Graph) -> FloatArray:
     return used
 
 
-@dataclass(frozen=True, eq=False)
 class _Means:
     """The means of some variables; those of a product are left in parts until a sum asks for them."""
 
-    variables: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    mean: FloatArray = field(default_factory=lambda: np.empty(0))
-    parts: "tuple[_Means, ...]" = ()
+    def __init__(
+        self, variables: IntArray | None = None, mean: FloatArray | None = None, parts: "tuple[_Means, ...]" = ()
+    ) -> None:
+        self.variables = np.empty(0, dtype=np.int64) if variables is None else variables
+        self.mean = np.empty(0) if mean is None else mean
+        self._parts = parts
 
     def flat(self) -> tuple[IntArray, FloatArray]:
-        """Return variables and means, each in one array, without recursion."""
-        if not self.parts:
-            return self.variables, self.mean
-        waiting, found = [self], []
-        while waiting:
-            own = waiting.pop()
-            if own.parts:
-                waiting.extend(own.parts)
-            else:
-                found.append(own)
-        return np.concatenate([own.variables for own in found]), np.concatenate([own.mean for own in found])
+        """Return variables and means, each in one array, put together once and without recursion."""
+        if self._parts:
+            waiting, found = [*self._parts], []
+            while waiting:
+                own = waiting.pop()
+                if own._parts:
+                    waiting.extend(own._parts)
+                else:
+                    found.append(own)
+            self.variables = np.concatenate([own.variables for own in found])
+            self.mean = np.concatenate([own.mean for own in found])
+            self._parts = ()
+        return self.variables, self.mean
 
 
 def _mixed(weights: FloatArray, below: Sequence[_Means]) -> tuple[_Means, FloatArray]:
@@ -120,7 +123,7 @@ def _mixed(weights: FloatArray, below: Sequence[_Means]) -> tuple[_Means, FloatA
     return _Means(scope, table[0] + shift), away - shift
 
 
-class _Between:
+class _Covariance:
     """A covariance matrix that is added up; what touches most of it is gathered and multiplied at once."""
 
     MOST_ROWS = 512
@@ -148,9 +151,9 @@ class _Between:
         whole[:, variables] = rows
         self._rows.append(whole)
         if sum(map(len, self._rows)) >= self.MOST_ROWS:
-            self.total()
+            self.matrix()
 
-    def total(self) -> FloatArray:
+    def matrix(self) -> FloatArray:
         """Return the matrix."""
         if self._rows:
             rows = np.concatenate(self._rows)

@@ -197,9 +197,7 @@ def _stepwise(backend: Backend, data: _Data, options: EMOptions, batch_size: int
         yield backend, data.log_likelihood(backend)
 
 
-def _updated(
-    backend: Backend, about: Program, expected: Expected, options: EMOptions
-) -> tuple[Backend, Expected]:
+def _updated(backend: Backend, about: Program, expected: Expected, options: EMOptions) -> tuple[Backend, Expected]:
     """Return the back end of the parameters that statistics taken by the leaves of `about` give, and restate them."""
     fitted = maximize(about, expected, options.smoothing)
     return backend.with_parameters(fitted), expected.restated(about, fitted)
