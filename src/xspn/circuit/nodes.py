@@ -14,7 +14,6 @@ from xspn._core.errors import StructureError
 from xspn.circuit.domain import Domain
 from xspn.circuit.scope import Scope, why_not_disjoint, why_not_equal
 
-
 DEEP = 64  # nodes of this height are pickled as a flat list: one inside the other, they would exhaust the stack
 
 Record = tuple[str, Any, tuple[int, ...]]  # ("sum", weights, children), ("product", None, children), ("leaf", leaf, ())

@@ -61,9 +61,6 @@ class Deferred(Sequence[T]):
     def __reduce__(self) -> tuple[Any, ...]:
         return list, (self._items,)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return list, (self._items,)
-
 
 class _Reader:
     def __init__(self, tape: Tape, domains: tuple[Domain | None, ...], given: Sequence[Leaf]) -> None:

@@ -16,7 +16,6 @@ from xspn.leaves.chow_liu_marginal import marginal_circuit
 from xspn.leaves.chow_liu_tree import checked_parents, checked_tables, parents_first, spanning_tree
 from xspn.leaves.smoothing import Smoothing
 
-
 UNLIKELY = 1e-3  # a conditional probability of 0 below this is kept beside that of 1, of which it is a few last digits
 
 
