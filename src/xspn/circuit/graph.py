@@ -1,15 +1,17 @@
 """A circuit as an ordered graph: every node once, children before parents, facts computed once."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from xspn._core.arrays import IntArray
 from xspn._core.errors import StructureError
 from xspn.circuit.domain import Domain
-from xspn.circuit.nodes import LeafNode, Node, Product, Sum
+from xspn.circuit.nodes import LeafNode, Node, Record, children_first, from_records, records_of
+
+__all__ = ["Graph", "from_records"]
 
 
 class Graph:
@@ -28,7 +30,7 @@ class Graph:
         if not isinstance(root, Node):
             raise StructureError(f"circuit: expected a node as root, found {type(root).__name__}")
         self.root = root
-        self.nodes: tuple[Node, ...] = tuple(_children_first(root))
+        self.nodes: tuple[Node, ...] = tuple(children_first(root))
         self._ids = {id(node): index for index, node in enumerate(self.nodes)}
         self.n_variables = root.scope.width if n_variables is None else n_variables
         if isinstance(self.n_variables, bool) or not isinstance(self.n_variables, int | np.integer):
@@ -77,16 +79,9 @@ class Graph:
                 level[index] = 1 + max(level[c] for c in self.child_ids(node))
         return level
 
-    def records(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
-        """Yield each node as ("sum", weights, children), ("product", None, children) or ("leaf", leaf, ())."""
-        for node in self.nodes:
-            children = tuple(self.child_ids(node))
-            if isinstance(node, Sum):
-                yield "sum", node.weights, children
-            elif isinstance(node, Product):
-                yield "product", None, children
-            else:
-                yield "leaf", node, ()
+    def records(self) -> list[Record]:
+        """Return each node as ("sum", weights, children), ("product", None, children) or ("leaf", leaf, ())."""
+        return records_of(self.root, self.nodes)
 
     def rebuild(self, visit: Callable[[Node, Sequence[Any]], Any]) -> Any:
         """Fold the graph from the leaves up: `visit(node, results of its children)`; return the root's result."""
@@ -94,36 +89,6 @@ class Graph:
         for node in self.nodes:
             results.append(visit(node, [results[c] for c in self.child_ids(node)]))
         return results[-1]
-
-
-def from_records(records: Sequence[tuple[str, Any, tuple[int, ...]]]) -> Node:
-    """Build the root of the circuit that `Graph.records` lists."""
-    nodes: list[Node] = []
-    for kind, payload, children in records:
-        below = [nodes[c] for c in children]
-        if kind == "sum":
-            nodes.append(Sum(payload, below))
-        elif kind == "product":
-            nodes.append(Product(below))
-        else:
-            nodes.append(cast(Node, payload))
-    return nodes[-1]
-
-
-def _children_first(root: Node) -> Iterator[Node]:
-    """Yield each node once, children before parents, without recursion."""
-    done: set[int] = set()
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        node, expanded = stack.pop()
-        if id(node) in done:
-            continue
-        if expanded:
-            done.add(id(node))
-            yield node
-        else:
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))
 
 
 def _domains(leaves: Sequence[LeafNode], n_variables: int) -> tuple[Domain | None, ...]:
