@@ -17,7 +17,6 @@ from xspn.engine.program import ProductStep, Program, Step, SumStep
 from xspn.engine.tape import Op, Tape
 from xspn.engine.tree_block import TreeBlock
 from xspn.leaves.base import Leaf
-from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.chow_liu import ChowLiu
 from xspn.leaves.exchangeable import Exchangeable
 
@@ -82,7 +81,7 @@ class _Reader:
     def _block(self, op: Op, own: IntArray) -> LeafBlock:
         n = len(self.domains)
         if op == Op.BERNOULLI:
-            return BernoulliBlock([self._bernoullis(i) for i in own], n)
+            return self._bernoullis(own)
         if op == Op.COUNT:
             return CountBlock([self._count(i) for i in own], n)
         return TreeBlock([self._tree(i) for i in own]) if op == Op.TREE else LoopBlock(self.given)
@@ -90,10 +89,13 @@ class _Reader:
     def _entries(self, i: int) -> slice:
         return slice(int(self.layout.begin[i]), int(self.layout.end[i]))
 
-    def _bernoullis(self, i: int) -> list[Bernoulli]:
-        own = self._entries(i)
-        variables, p = self.layout.bernoulli_variable[own].tolist(), self.numbers.bernoulli_p[own, 1].tolist()
-        return [Bernoulli(v, p=q) for v, q in zip(variables, p, strict=True)]
+    def _bernoullis(self, own: IntArray) -> BernoulliBlock:
+        """Return the block of leaves, one for each entry."""
+        begin, count = self.layout.begin[own], (self.layout.end - self.layout.begin)[own]
+        slots = np.repeat(np.arange(len(own)), count)
+        entries = np.arange(len(slots)) + np.repeat(begin - (np.cumsum(count) - count), count)
+        variables, p = self.layout.bernoulli_variable[entries], self.numbers.bernoulli_p[entries, 1]
+        return BernoulliBlock(np.array(variables), np.array(p), slots, np.arange(len(slots)), len(self.domains))
 
     def _count(self, i: int) -> Exchangeable:
         start = int(self.layout.triangles.weight_starts[self.layout.leaf[i]])

@@ -1,6 +1,7 @@
 """What the leaves over one variable have in common."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,6 +30,12 @@ class Univariate(Leaf):
         if len(variables) != 1:
             raise StructureError(f"{cls.__name__}: expected one variable, found {len(variables)}")
         return variables[0]
+
+    @classmethod
+    def _in_bulk(cls, variables: Sequence[tuple[int, ...]], **slots: Iterable[Any]) -> list[Self]:
+        if any(len(own) != 1 for own in set(variables)):
+            raise StructureError(f"{cls.__name__}: expected one variable for each leaf")
+        return super()._in_bulk(variables, **slots)
 
     def marginalize(self, keep: Scope) -> Node | None:
         """Return the leaf itself if its variable is kept."""
