@@ -15,6 +15,7 @@ from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.blocks import LeafBlock, LoopBlock
 from xspn.engine.count_block import CountBlock
 from xspn.engine.program import ProductStep, Program, Step, SumStep
+from xspn.engine.tape import ranges
 from xspn.engine.tree_block import TreeBlock
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.chow_liu import ChowLiu
@@ -96,17 +97,14 @@ class _Compiler:
             steps += self._product_steps(own[self.kind[own] == PRODUCT]) + self._sum_steps(own[self.kind[own] == SUM])
         return steps
 
-    def _edges_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the edges of some nodes, and which of the nodes each belongs to."""
-        begin = self.graph.edges.begin
-        count = begin[nodes + 1] - begin[nodes]
-        which = np.repeat(np.arange(len(nodes)), count)
-        return np.arange(len(which)) + np.repeat(begin[nodes] - (np.cumsum(count) - count), count), which
+    def _bounds(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        """Return where the edges of some nodes begin and end."""
+        return self.graph.edges.begin[nodes], self.graph.edges.begin[nodes + 1]
 
     def _product_steps(self, products: IntArray) -> list[Step]:
         if not len(products):
             return []
-        edges, row = self._edges_of(products)
+        edges, row = ranges(*self._bounds(products))
         child = self.graph.edges.child[edges]
         rest = self.kind[child] != BERNOULLI
         has_folded = np.flatnonzero(self.folded[products] >= 0)
@@ -129,11 +127,12 @@ class _Compiler:
         return [step]
 
     def _sum_steps(self, sums: IntArray) -> list[Step]:
-        arities = self.graph.edges.begin[sums + 1] - self.graph.edges.begin[sums]
+        begin, end = self._bounds(sums)
+        arities = end - begin
         steps: list[Step] = []
         for arity in np.unique(arities).tolist():
             own = sums[arities == arity]
-            edges, _ = self._edges_of(own)
+            edges, _ = ranges(*self._bounds(own))
             children = self.slot[self.graph.edges.child[edges]].reshape(-1, arity).T
             weights = np.concatenate([_weights(self.graph.nodes[i]) for i in own.tolist()]).reshape(-1, arity).T
             step = SumStep(self.n_slots, np.ascontiguousarray(children), safe_log(weights), own)

@@ -14,7 +14,7 @@ from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.blocks import LeafBlock, LoopBlock
 from xspn.engine.count_block import CountBlock
 from xspn.engine.program import ProductStep, Program, Step, SumStep
-from xspn.engine.tape import Op, Tape
+from xspn.engine.tape import Op, Tape, ranges
 from xspn.engine.tree_block import TreeBlock
 from xspn.leaves.base import Leaf
 from xspn.leaves.chow_liu import ChowLiu
@@ -91,9 +91,7 @@ class _Reader:
 
     def _bernoullis(self, own: IntArray) -> BernoulliBlock:
         """Return the block of leaves, one for each entry."""
-        begin, count = self.layout.begin[own], (self.layout.end - self.layout.begin)[own]
-        slots = np.repeat(np.arange(len(own)), count)
-        entries = np.arange(len(slots)) + np.repeat(begin - (np.cumsum(count) - count), count)
+        entries, slots = ranges(self.layout.begin[own], self.layout.end[own])
         variables, p = self.layout.bernoulli_variable[entries], self.numbers.bernoulli_p[entries, 1]
         return BernoulliBlock(np.array(variables), np.array(p), slots, np.arange(len(slots)), len(self.domains))
 
@@ -115,11 +113,10 @@ class _Reader:
 
     def _step(self, start: int, stop: int) -> Step:
         own = self.order[start:stop]
-        edges = [np.arange(self.layout.begin[i], self.layout.end[i]) for i in own]
+        edges, which = ranges(self.layout.begin[own], self.layout.end[own])
         if self.layout.op[own[0]] == Op.SUM:
-            together = np.array(edges).T  # (arity, sums)
+            together = edges.reshape(stop - start, -1).T  # (arity, sums)
             children = self.layout.slot[self.layout.argument[together]]
             return SumStep(start, children, safe_log(self.numbers.weight[together]), np.arange(start, stop))
-        below = self.layout.slot[self.layout.argument[np.concatenate(edges)]]
-        places = (np.repeat(np.arange(stop - start), [len(part) for part in edges]), below)
-        return ProductStep(start, csr_array((np.ones(len(below)), places), shape=(stop - start, start)))
+        below = self.layout.slot[self.layout.argument[edges]]
+        return ProductStep(start, csr_array((np.ones(len(below)), (which, below)), shape=(stop - start, start)))

@@ -16,9 +16,8 @@ f.…                     what `Leaf.pack` gives for the family
 Everything is checked when a file is read: all at once in arrays, so that a million parameters take about a second.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain, compress
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from xspn._core.checks import probability_vector, sums_of_parts
 from xspn._core.errors import FormatError, XSPNError
 from xspn.circuit.domain import Domain
 from xspn.circuit.graph import Edges, Graph, merged_domains
-from xspn.circuit.nodes import Node, Product, Sum
+from xspn.circuit.nodes import LeafNode, Node, Product, Sum
 from xspn.circuit.scope import Scope, why_not_disjoint, why_not_equal
 from xspn.io.container import Content, packed_file, unpacked_file
 from xspn.io.json_format import columns_in_head, columns_of_head, head_of_columns
@@ -39,27 +38,23 @@ from xspn.model import Circuit
 FORMAT, SCHEMA = "xspn-circuit", 1
 SUM, PRODUCT, LEAF = 0, 1, 2
 _NO_SCOPE = Scope()
+# What building from a file's content can raise when the content is not what this library writes.
+UNUSABLE = (XSPNError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 
 
 def to_binary(circuit: Circuit, notes: dict[str, Any] | None = None) -> list[bytes | memoryview]:
     """Return the parts of a binary file, to be written one after the other."""
     graph = circuit.graph
-    types = list(map(type, graph.nodes))
-    families = list(dict.fromkeys(own for own in types if own is not Sum and own is not Product))
-    code = {Sum: SUM, Product: PRODUCT, **{own: LEAF + place for place, own in enumerate(families)}}
-    kind: IntArray = np.fromiter(map(code.__getitem__, types), dtype=np.int64, count=len(types))
-    arity = np.diff(graph.edges.begin)[kind < LEAF]
-    sums = list(compress(graph.nodes, (kind == SUM).tolist()))
-    arrays: dict[str, AnyArray] = {"kind": _small(kind), "arity": _small(arity), "child": _small(graph.edges.child)}
-    arrays["weight"] = np.concatenate([np.empty(0), *(node.weights for node in sums if isinstance(node, Sum))])
-    for place, family in enumerate(families):
-        own: Any = list(compress(graph.nodes, (kind == LEAF + place).tolist()))
-        variables = list(map(attrgetter("_variables"), own))
-        arrays[f"{place}.size"] = _small(np.fromiter(map(len, variables), dtype=np.int64, count=len(own)))
-        arrays[f"{place}.variable"] = _small(np.fromiter(chain.from_iterable(variables), dtype=np.int64))
-        arrays |= {f"{place}.{name}": _small(array) for name, array in family.pack(own).items()}  # type: ignore[attr-defined]
+    code = {Sum: SUM, Product: PRODUCT}
+    kind: IntArray = np.fromiter((code.get(type(node), LEAF) for node in graph.nodes), dtype=np.int64, count=len(graph))
+    families, family, arrays = pack_leaves(graph.leaves)
+    kind[kind == LEAF] += family
+    sums: list[Any] = list(compress(graph.nodes, (kind == SUM).tolist()))
+    arrays["kind"], arrays["child"] = small_integers(kind), small_integers(graph.edges.child)
+    arrays["arity"] = small_integers(np.diff(graph.edges.begin)[kind < LEAF])
+    arrays["weight"] = np.concatenate([np.empty(0), *(node.weights for node in sums)])
     head = {"format": FORMAT, "schema": SCHEMA, **head_of_columns(circuit.columns), "notes": notes or {}}
-    return packed_file({**head, "families": [family.family for family in families]}, arrays)  # type: ignore[attr-defined]
+    return packed_file({**head, "families": families}, arrays)
 
 
 def from_binary(content: Content, source: str) -> tuple[Circuit, dict[str, Any]]:
@@ -72,55 +67,86 @@ def from_binary(content: Content, source: str) -> tuple[Circuit, dict[str, Any]]
         n_variables = columns_in_head(head, source)
         graph = _Builder(head["families"], arrays, n_variables).graph()
         return Circuit.of_columns(graph, columns_of_head(head, graph.domains, source)), notes
-    except (XSPNError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+    except UNUSABLE as error:
         raise FormatError(f"{source}: the content does not form a circuit ({error})") from error
+
+
+# -- leaves ------------------------------------------------------------------------------------------------------------
+
+
+def pack_leaves(own: Sequence[LeafNode]) -> tuple[list[str], IntArray, dict[str, AnyArray]]:
+    """Return the names of the families of leaves, the family of each leaf, and the arrays of all families."""
+    types = list(map(type, own))
+    place = {family: index for index, family in enumerate(dict.fromkeys(types))}
+    which = np.fromiter(map(place.__getitem__, types), dtype=np.int64, count=len(types))
+    arrays: dict[str, AnyArray] = {}
+    names: list[str] = []
+    for family, index in place.items():
+        alike: list[Any] = list(compress(own, (which == index).tolist()))
+        variables = [leaf.variables for leaf in alike]
+        known: type[Leaf] = leaves[alike[0].family]
+        if known is not family:
+            raise FormatError(f"{family.__name__}: a family that is not registered cannot be stored")
+        names.append(known.family)
+        arrays[f"{index}.size"] = small_integers(np.fromiter(map(len, variables), dtype=np.int64, count=len(alike)))
+        arrays[f"{index}.variable"] = small_integers(np.fromiter(chain.from_iterable(variables), dtype=np.int64))
+        arrays |= {f"{index}.{name}": small_integers(array) for name, array in known.pack(alike).items()}
+    return names, which, arrays
+
+
+def unpack_leaves(
+    names: Any, which: IntArray, arrays: Mapping[str, AnyArray], n_variables: int
+) -> tuple[AnyArray, set[tuple[int, Domain]]]:
+    """Return the leaves that `pack_leaves` described, and what they say of the variables' domains."""
+    families = [leaves[name] for name in names]
+    _expect(((which >= 0) & (which < len(families))).all(), "unknown family")
+    made: AnyArray = np.empty(len(which), dtype=object)
+    domains: set[tuple[int, Domain]] = set()
+    for index, family in enumerate(families):
+        size, variable = integers(arrays, f"{index}.size"), integers(arrays, f"{index}.variable")
+        inside = ((variable >= 0) & (variable < n_variables)).all()
+        _expect(inside, f"{family.family}: a variable is not below {n_variables}, the number of columns")
+        _expect((size > 0).all() and (size <= len(variable)).all(), f"{family.family}: a leaf has no variables")
+        _expect(int(size.sum()) == len(variable), f"{family.family}: the sizes do not add up to the variables")
+        if (size == 1).all():
+            alone = [(v,) for v in range(n_variables)]  # one tuple for each, however many leaves there are
+            variables = list(map(alone.__getitem__, variable.tolist()))
+        else:
+            flat, ends = variable.tolist(), np.cumsum(size).tolist()
+            variables = [tuple(flat[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+        prefix = f"{index}."
+        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        _expect(len(size) == int((which == index).sum()), f"{family.family}: not as many leaves as there are nodes")
+        built = family.unpack(variables, own)
+        made[which == index] = built
+        if family.only_domain is not None:
+            domains |= {(v, family.only_domain) for v in np.unique(variable).tolist()}
+        else:
+            domains |= {pair for leaf in built for pair in zip(leaf.variables, leaf.domains, strict=True)}
+    return made, domains
+
+
+# -- nodes -------------------------------------------------------------------------------------------------------------
 
 
 class _Builder:
     """Makes the nodes of a file: leaves by family, then all sums and products at once."""
 
     def __init__(self, families: Any, arrays: Mapping[str, AnyArray], n_variables: int) -> None:
-        self.arrays, self.n_variables = arrays, n_variables
-        self.families = [leaves[name] for name in families]
-        self.kind = self._integers("kind")
+        self.families, self.arrays, self.n_variables = families, arrays, n_variables
+        self.kind = integers(arrays, "kind")
         check_nodes(len(self.kind), "circuit")
-        _expect(self.kind.max() < LEAF + len(self.families) and self.kind.min() >= 0, "'kind': unknown family")
+        _expect(self.kind.min() >= 0, "'kind': unknown kind of node")
 
     def graph(self) -> Graph:
         nodes: AnyArray = np.empty(len(self.kind), dtype=object)
-        domains: list[set[tuple[int, Domain]]] = []
-        for place, family in enumerate(self.families):
-            chosen = self.kind == LEAF + place
-            own = self._leaves(place, family, int(chosen.sum()))
-            nodes[chosen] = own
-            domains.append(_domains(family, own, self.arrays[f"{place}.variable"]))
+        of_leaf = self.kind >= LEAF
+        nodes[of_leaf], domains = unpack_leaves(self.families, self.kind[of_leaf] - LEAF, self.arrays, self.n_variables)
         edges = self._edges()
-        made = self._with_inner_nodes(nodes, edges)
-        return Graph.of_nodes(made, edges, merged_domains(chain.from_iterable(domains), self.n_variables))
-
-    def _integers(self, name: str) -> IntArray:
-        array = self.arrays[name]
-        _expect(array.dtype.kind in "iu" and array.ndim == 1, f"{name!r}: expected whole numbers")
-        return array.astype(np.int64)
-
-    def _leaves(self, place: int, family: type[Leaf], count: int) -> list[Leaf]:
-        size, variable = self._integers(f"{place}.size"), self._integers(f"{place}.variable")
-        _expect(len(size) == count and (size > 0).all(), f"{family.family}: expected a size for each leaf")
-        _expect((size <= len(variable)).all() and int(size.sum()) == len(variable), f"{family.family}: sizes differ")
-        inside = (variable >= 0) & (variable < self.n_variables)
-        _expect(inside.all(), f"{family.family}: a variable is not below {self.n_variables}, the number of columns")
-        if (size == 1).all():
-            alone = [(v,) for v in range(self.n_variables)]  # one tuple for each, however many leaves there are
-            variables = list(map(alone.__getitem__, variable.tolist()))
-        else:
-            flat, ends = variable.tolist(), np.cumsum(size).tolist()
-            variables = [tuple(flat[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
-        prefix = f"{place}."
-        own = {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
-        return family.unpack(variables, own)
+        return Graph.of_nodes(self._with_inner_nodes(nodes, edges), edges, merged_domains(domains, self.n_variables))
 
     def _edges(self) -> Edges:
-        arity, child = self._integers("arity"), self._integers("child")
+        arity, child = integers(self.arrays, "arity"), integers(self.arrays, "child")
         inner = np.flatnonzero(self.kind < LEAF)
         _expect(len(arity) == len(inner) and (arity > 0).all(), "'arity': expected one for each sum and product")
         _expect((arity <= len(child)).all() and int(arity.sum()) == len(child), "'child': not as many as arities say")
@@ -178,21 +204,21 @@ class _Builder:
         return weights
 
 
-def _domains(family: type[Leaf], own: list[Leaf], variables: AnyArray) -> set[tuple[int, Domain]]:
-    """Return what the leaves of a family say of their variables' domains."""
-    if family.only_domain is not None:
-        return {(v, family.only_domain) for v in np.unique(variables).tolist()}
-    return {pair for leaf in own for pair in zip(leaf.variables, leaf.domains, strict=True)}
+def integers(arrays: Mapping[str, AnyArray], name: str) -> IntArray:
+    """Return an array of whole numbers, however many bits each has in the file."""
+    array = arrays[name]
+    _expect(array.dtype.kind in "iu" and array.ndim == 1, f"{name!r}: expected whole numbers")
+    return array.astype(np.int64)
 
 
-def _small(array: AnyArray) -> AnyArray:
+def small_integers(array: AnyArray) -> AnyArray:
     """Return whole numbers in as few bits as the container has types for."""
     if array.dtype != np.int64:
         return array
     least, most = array.min(initial=0), array.max(initial=0)
     if least >= 0 and most < 1 << 8:
         return array.astype(np.uint8)
-    return array.astype(np.int32) if -(1 << 31) <= least and most < 1 << 31 else array
+    return array.astype(np.int32) if least >= -(1 << 31) and most < 1 << 31 else array
 
 
 def _expect(holds: Any, otherwise: str) -> None:
