@@ -143,9 +143,10 @@ def test_supports_are_the_values_of_positive_probability(case):
 
 
 def test_moments(case):
-    mean, second = case.leaf.moments()
+    mean, covariance = case.leaf.moments()
     np.testing.assert_allclose(mean, case.probabilities @ case.worlds, **CLOSE)
-    np.testing.assert_allclose(second, (case.worlds * case.probabilities[:, None]).T @ case.worlds, **CLOSE)
+    away = case.worlds - case.probabilities @ case.worlds
+    np.testing.assert_allclose(covariance, (away * case.probabilities[:, None]).T @ away, **CLOSE)
 
 
 def test_ones_are_counted(case):

@@ -10,7 +10,9 @@ import numpy as np
 from xspn._core.arrays import IntArray
 from xspn._core.errors import StructureError
 from xspn.circuit.domain import Domain
-from xspn.circuit.nodes import LeafNode, Node, Product, Sum
+from xspn.circuit.nodes import LeafNode, Node, Record, children_first, from_records, records_of
+
+__all__ = ["Graph", "from_records"]
 
 
 class Edges(NamedTuple):
@@ -42,7 +44,7 @@ class Graph:
         if self.n_variables < width:
             raise StructureError(f"circuit: variable {width - 1} does not fit into {self.n_variables} columns")
         self.root = root
-        self.nodes: tuple[Node, ...] = tuple(_children_first(root))
+        self.nodes: tuple[Node, ...] = tuple(children_first(root))
         pairs = (zip(leaf.variables, leaf.domains, strict=True) for leaf in self.leaves)
         self.domains = merged_domains(chain.from_iterable(pairs), self.n_variables)
 
@@ -100,21 +102,11 @@ class Graph:
     @cached_property
     def levels(self) -> IntArray:
         """The height of each node above its deepest leaf."""
-        level = [0] * len(self)
-        for index, below in enumerate(self.children()):
-            if below:
-                level[index] = 1 + max(map(level.__getitem__, below))
-        return np.array(level, dtype=np.int64)
+        return np.fromiter((node.height for node in self.nodes), dtype=np.int64, count=len(self))
 
-    def records(self) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
-        """Yield each node as ("sum", weights, children), ("product", None, children) or ("leaf", leaf, ())."""
-        for node, children in zip(self.nodes, self.children(), strict=True):
-            if isinstance(node, Sum):
-                yield "sum", node.weights, tuple(children)
-            elif isinstance(node, Product):
-                yield "product", None, tuple(children)
-            else:
-                yield "leaf", node, ()
+    def records(self) -> list[Record]:
+        """Return each node as ("sum", weights, children), ("product", None, children) or ("leaf", leaf, ())."""
+        return records_of(self.root, self.nodes)
 
     def rebuild(self, visit: Callable[[Node, Sequence[Any]], Any]) -> Any:
         """Fold the graph from the leaves up: `visit(node, results of its children)`; return the root's result."""
@@ -124,40 +116,14 @@ class Graph:
         return results[-1]
 
 
-def from_records(records: Sequence[tuple[str, Any, tuple[int, ...]]]) -> Node:
-    """Build the root of the circuit that `Graph.records` lists."""
-    nodes: list[Node] = []
-    for kind, payload, children in records:
-        below = [nodes[c] for c in children]
-        if kind == "sum":
-            nodes.append(Sum(payload, below))
-        elif kind == "product":
-            nodes.append(Product(below))
-        else:
-            nodes.append(cast(Node, payload))
-    return nodes[-1]
-
-
-def _children_first(root: Node) -> list[Node]:
-    """Return each node once, children before parents, without recursion."""
-    order: list[Node] = []
-    done: set[int] = set()
-    stack: list[Node | None] = [root]
-    waiting: list[Node] = []  # nodes whose children come first; None on the stack says that they have come
-    while stack:
-        node = stack.pop()
-        if node is None:
-            node = waiting.pop()
-        elif id(node) in done:
-            continue
-        elif node.children:
-            waiting.append(node)
-            stack.append(None)
-            stack.extend(node.children[::-1])
-            continue
-        done.add(id(node))
-        order.append(node)
-    return order
+def levels_of(edges: Edges) -> IntArray:
+    """Return the height of each node above its deepest leaf."""
+    inner = np.flatnonzero(np.diff(edges.begin))
+    level, child = [0] * (len(edges.begin) - 1), edges.child.tolist()
+    bounds = (inner.tolist(), edges.begin[inner].tolist(), edges.begin[inner + 1].tolist())
+    for index, begin, end in zip(*bounds, strict=True):
+        level[index] = 1 + max([level[c] for c in child[begin:end]])
+    return np.array(level, dtype=np.int64)
 
 
 def merged_domains(pairs: Iterable[tuple[int, Domain]], n_variables: int) -> tuple[Domain | None, ...]:

@@ -1,6 +1,7 @@
 """The back end that nobody has to choose: simple passes for little work, compiled kernels for much."""
 
 from functools import cached_property
+from typing import Any
 
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import Names
@@ -27,6 +28,9 @@ class Automatic(Backend):
         self._origin = origin  # the back end of the program that this one was fitted from
         self._spent: list[int] = [0] if origin is None else origin._spent
         self._simple = Simple(program)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Automatic, (self.program,)
 
     @cached_property
     def _slots(self) -> int:

@@ -61,6 +61,10 @@ class LeafBlock(ABC):
     def refit(self, statistics: FloatArray, smoothing: Smoothing) -> Self:
         """Return the block with the leaves that the statistics make most likely; leaves without parameters stay."""
 
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Return the block with leaves that lose none of the rows' spread (see `Leaf`); itself if it has them."""
+        return self
+
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Return statistics taken by another fit of this block as this one would have taken them (see `Leaf`)."""
         return statistics
@@ -144,6 +148,12 @@ class LoopBlock(LeafBlock):
                 for slot, leaf in enumerate(self.leaves)
             ]
         )
+
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Let each leaf decide."""
+        leaves = [leaf.recentered(self._of_leaf(statistics, slot)) for slot, leaf in enumerate(self.leaves)]
+        changed = any(new is not old for new, old in zip(leaves, self.leaves, strict=True))
+        return type(self)(leaves) if changed else self
 
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Let each leaf restate its own."""

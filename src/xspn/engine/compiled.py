@@ -57,6 +57,10 @@ class Compiled(LinearBackend):
         self._run = TapeRunner(program, self.tape, dtype, threads)
         self.least = LEAST[np.dtype(dtype)]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Workspace and arrays for kernels are made again where they are needed.
+        return type(self), (self.program, self.dtype, self.threads, self.tape)
+
     @staticmethod
     def fits(program: Program) -> bool:
         """Whether all variables are discrete."""

@@ -78,8 +78,8 @@ def _check_leaves(layout: Layout, n_given: int, n_variables: int) -> None:
         variables = getattr(layout, f"{name}_variable")
         _expect(_inside(variables, n_variables), f"{name}_variable: a variable is not below {n_variables}")
         own = np.flatnonzero(layout.op == op)
-        entries, which = ranges(layout.begin[own], layout.end[own])
-        places = which * n_variables + variables[entries]
+        numbers, which = ranges(layout.begin[own], layout.end[own])
+        places = which * n_variables + variables[numbers]
         _expect(len(np.unique(places)) == len(places), f"{name}_variable: a leaf has a variable twice")
     _expect(_inside(layout.bernoulli_leaf, len(layout.bernoulli_leaf)), "bernoulli_leaf: unknown leaf")
     _check_trees(layout)

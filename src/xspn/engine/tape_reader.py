@@ -104,12 +104,12 @@ class _Reader:
         own = self._entries(i)
         source = self.layout.tree_source[own]
         order = source - source.min()  # where each entry stands in the leaf's own order
-        parents, variables, p = np.full(len(order), -1), np.empty_like(order), np.empty((len(order), 2))
+        parents, variables, p = np.full(len(order), -1), np.empty_like(order), np.empty((len(order), 4))
         above = self.layout.tree_parent[own]
         parents[order] = np.where(above < 0, -1, order[above])
         variables[order] = self.layout.tree_variable[own]
-        p[order] = self.numbers.tree_p[own][:, [1, 3]]
-        return ChowLiu(variables.tolist(), parents.tolist(), p)
+        p[order] = self.numbers.tree_p[own]
+        return ChowLiu(variables.tolist(), parents.tolist(), p[:, [1, 3]], p[:, [0, 2]])
 
     def _step(self, start: int, stop: int) -> Step:
         own = self.order[start:stop]

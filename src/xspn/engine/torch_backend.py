@@ -7,7 +7,7 @@ same way. Questions that walk down to single leaves (completions, samples) and E
 from collections.abc import Iterator
 from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -73,6 +73,9 @@ class TorchBackend(LinearBackend):
             self._leaves.append((start, start + block.n_slots, made))
         self._steps = [Sums(step, to) if isinstance(step, SumStep) else Products(step, to) for step in program.steps]
         self._inside = torch.as_tensor(~program.absent, device=self.device)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TorchBackend, (self.program, *self._names)  # tensors are made again on the device that is there
 
     @cached_property
     def careful(self) -> Backend:

@@ -26,7 +26,7 @@ from xspn._core.arrays import AnyArray, BoolArray, IntArray
 from xspn._core.checks import probability_vector, sums_of_parts
 from xspn._core.errors import FormatError, XSPNError
 from xspn.circuit.domain import Domain
-from xspn.circuit.graph import Edges, Graph, merged_domains
+from xspn.circuit.graph import Edges, Graph, levels_of, merged_domains
 from xspn.circuit.nodes import LeafNode, Node, Product, Sum
 from xspn.circuit.scope import Scope, why_not_disjoint, why_not_equal
 from xspn.io.container import Content, packed_file, unpacked_file
@@ -165,13 +165,25 @@ class _Builder:
         nodes[self.kind == PRODUCT] = products = Product.blank(len(is_sum) - len(sums))
         made: list[Node] = nodes.tolist()
         scopes = self._scopes(made, edges, inner)
+        heights = levels_of(edges)[inner]
         begin, end = edges.begin[:-1][inner].tolist(), edges.begin[1:][inner].tolist()
         below = list(map(made.__getitem__, edges.child.tolist()))
         children = [tuple(below[start:stop]) for start, stop in zip(begin, end, strict=True)]
         own, others = is_sum.tolist(), (~is_sum).tolist()
         weights = self._weights(np.diff(edges.begin)[inner][is_sum])
-        Sum.fill(sums, children=compress(children, own), scope=compress(scopes, own), weights=weights)
-        Product.fill(products, children=compress(children, others), scope=compress(scopes, others))
+        Sum.fill(
+            sums,
+            children=compress(children, own),
+            scope=compress(scopes, own),
+            height=heights[is_sum].tolist(),
+            weights=weights,
+        )
+        Product.fill(
+            products,
+            children=compress(children, others),
+            scope=compress(scopes, others),
+            height=heights[~is_sum].tolist(),
+        )
         return made
 
     def _scopes(self, nodes: list[Node], edges: Edges, inner: BoolArray) -> list[Scope]:

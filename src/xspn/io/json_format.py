@@ -227,9 +227,9 @@ def _record(
         raise FormatError(f"variables {list(variables)[:5]} are not all columns from 0 to {n_variables - 1}")
     params = {key: _numbers(value) for key, value in node.items() if key not in ("type", "variables")}
     leaf: Leaf = leaf_from_params(kind, variables, params)
-    if kind not in families:
+    if not node.keys() <= families.get(kind, set()):  # most leaves of a family have the same keys
         families[kind] = {"type", "variables", *leaf.to_params()}
-    _refuse_others(node, families[kind])
+        _refuse_others(node, families[kind])
     return "leaf", leaf, ()
 
 

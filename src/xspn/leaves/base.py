@@ -90,7 +90,10 @@ class Leaf(LeafNode):
 
     @abstractmethod
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return E[x] (n,) and E[x xᵀ] (n, n); discrete values count as their codes."""
+        """Return E[x] (n,) and Cov(x) (n, n); discrete values count as their codes.
+
+        Covariances are about the mean from the start: E[x xᵀ] − E[x] E[x]ᵀ has no digits left where means are large.
+        """
 
     def marginals(self, x: FloatArray) -> FloatArray:
         """Return P(X_i = v | the observed part of the row): (rows, n, largest cardinality), 0 beyond a domain.
@@ -124,8 +127,16 @@ class Leaf(LeafNode):
         """Return the values of positive probability of each variable; None where it is real."""
         if not all(domain.is_discrete for domain in self.domains):
             return tuple(None for _ in self.domains)
-        table = self.marginals(np.full((1, len(self.variables)), np.nan))[0]
-        return tuple(frozenset(int(v) for v in np.flatnonzero(row > 0)) for row in table)
+        # Logarithms tell what is impossible from what is too unlikely for a floating-point number.
+        rows = [
+            [value if own == i else np.nan for own in range(len(self.domains))]
+            for i, domain in enumerate(self.domains)
+            for value in range(domain.cardinality or 0)
+        ]
+        possible = iter(~np.isneginf(self.log_prob(np.array(rows))))
+        return tuple(
+            frozenset(value for value in range(domain.cardinality or 0) if next(possible)) for domain in self.domains
+        )
 
     # -- parameters --------------------------------------------------------------------------------------------------
 
@@ -139,6 +150,14 @@ class Leaf(LeafNode):
     @abstractmethod
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
         """Return the maximum-likelihood leaf of the same structure; without any mass, this leaf itself."""
+
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Return a leaf of the same structure in whose statistics the spread of the rows would not be lost.
+
+        Families that take moments about their own mean return themselves at the mean of the rows if that is so far off
+        that the variance would be a small difference of large numbers; all others return themselves.
+        """
+        return self
 
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Return statistics that `origin`, a leaf of the same structure, has taken as this leaf would have taken them.

@@ -64,8 +64,12 @@ class Bernoulli(Univariate):
         return np.where(np.isnan(x), (rng.random(x.shape) < self.p).astype(np.float64), x)
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return p and p."""
-        return np.array([self.p]), np.array([[self.p]])
+        """Return p and p(1 − p)."""
+        return np.array([self.p]), np.array([[self.p * (1 - self.p)]])
+
+    def supports(self) -> tuple[frozenset[int] | None, ...]:
+        """Return the values whose probability is not 0."""
+        return (frozenset(value for value in (0, 1) if self.log_p[value] > -inf),)
 
     def count_distribution(self) -> FloatArray:
         """Return (1 − p, p)."""

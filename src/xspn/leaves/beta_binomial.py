@@ -192,12 +192,18 @@ def parameters_of_counts(counts: FloatArray, n: int, smoothing: Smoothing) -> tu
 
 
 def log_weights_of(n: int, mean: FloatArray | float, dispersion: FloatArray | float) -> FloatArray:
-    """Return the log-probability of each assignment with t ones, t = 0..n, for one leaf or many: (..., n + 1)."""
+    """Return the log-probability of each assignment with t ones, t = 0..n, for one leaf or many: (..., n + 1).
+
+    Logarithms are added up in extended precision: twenty thousand of them would lose the ninth digit of the sum.
+    """
     middle, steps = np.asarray(mean)[..., None], np.arange(n) * np.asarray(dispersion)[..., None]
-    nothing = np.zeros((*steps.shape[:-1], 1))
-    ones = np.concatenate([nothing, np.cumsum(safe_log(middle + steps), axis=-1)], axis=-1)
-    zeros = np.concatenate([nothing, np.cumsum(safe_log((1.0 - middle) + steps), axis=-1)], axis=-1)
-    return np.asarray(ones + zeros[..., ::-1] - np.log1p(steps).sum(axis=-1, keepdims=True))
+    nothing = np.zeros((*steps.shape[:-1], 1), dtype=np.longdouble)
+
+    def added_up(terms: FloatArray) -> AnyArray:
+        return np.concatenate([nothing, np.cumsum(terms, axis=-1, dtype=np.longdouble)], axis=-1)
+
+    ones, zeros = added_up(safe_log(middle + steps)), added_up(safe_log((1.0 - middle) + steps))
+    return np.asarray(ones + zeros[..., ::-1] - added_up(np.log1p(steps))[..., -1:], dtype=np.float64)
 
 
 def _only_counts(statistic: Statistic | None) -> None:

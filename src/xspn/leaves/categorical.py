@@ -64,7 +64,12 @@ class Categorical(Univariate):
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the moments of the codes."""
         codes = np.arange(len(self.probabilities))
-        return np.array([codes @ self.probabilities]), np.array([[codes**2 @ self.probabilities]])
+        mean = codes @ self.probabilities
+        return np.array([mean]), np.array([[(codes - mean) ** 2 @ self.probabilities]])
+
+    def supports(self) -> tuple[frozenset[int] | None, ...]:
+        """Return the values whose probability is not 0."""
+        return (frozenset(np.flatnonzero(self.probabilities > 0).tolist()),)
 
     def count_distribution(self) -> FloatArray:
         """Return (1 − p, p) if there are two values."""

@@ -207,11 +207,12 @@ class Exchangeable(Leaf):
         return Exchangeable([self._variables[i] for i in rest], weights, T), log_evidence
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return E[x] and E[x xᵀ], each computed once for variables that T treats alike."""
+        """Return E[x] and Cov(x), each computed once for variables that T treats alike."""
         n, k = len(self._variables), self.statistic.cardinality
         table = self.marginals(np.full((1, n), np.nan))[0]
         codes = np.arange(k, dtype=np.float64)
-        mean, second = table @ codes, np.diag(table @ codes**2)
+        mean = table @ codes
+        covariance = np.diag(((codes - mean[:, None]) ** 2 * table).sum(axis=1))
         groups = self.statistic.symmetric_positions(n)
         u, v = (grid.ravel() for grid in np.meshgrid(codes, codes))
         for a, first in enumerate(groups):
@@ -221,11 +222,23 @@ class Exchangeable(Leaf):
                 i, j = (first[0], first[1]) if a == b else (first[0], other[0])
                 rows = np.full((k * k, n), np.nan)
                 rows[:, i], rows[:, j] = u, v
-                expected = float(np.exp(self.log_prob(rows)) @ (u * v))
+                shared = float(np.exp(self.log_prob(rows)) @ ((u - mean[i]) * (v - mean[j])))
                 off_diagonal = ~np.eye(n, dtype=bool)[np.ix_(first, other)]
-                second[np.ix_(first, other)] = np.where(off_diagonal, expected, second[np.ix_(first, other)])
-                second[np.ix_(other, first)] = second[np.ix_(first, other)].T
-        return mean, second
+                covariance[np.ix_(first, other)] = np.where(off_diagonal, shared, covariance[np.ix_(first, other)])
+                covariance[np.ix_(other, first)] = covariance[np.ix_(first, other)].T
+        return mean, covariance
+
+    def supports(self) -> tuple[frozenset[int] | None, ...]:
+        """Return the possible values, found once for variables that T treats alike."""
+        n, k = len(self._variables), self.statistic.cardinality
+        found: list[frozenset[int] | None] = [None] * n
+        for group in self.statistic.symmetric_positions(n):
+            rows = np.full((k, n), np.nan)
+            rows[:, group[0]] = np.arange(k)
+            possible = frozenset(np.flatnonzero(~np.isneginf(self.log_prob(rows))).tolist())
+            for position in group:
+                found[int(position)] = possible
+        return tuple(found)
 
     def count_distribution(self) -> FloatArray:
         """Return P(T = t), collected by the number of ones."""

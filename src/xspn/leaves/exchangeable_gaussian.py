@@ -12,7 +12,7 @@ from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
 from xspn.leaves.base import Leaf, packed, refuse_first, register, sizes_of
-from xspn.leaves.gaussian import LOG_2PI, Gaussian
+from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian
 from xspn.leaves.smoothing import Smoothing
 
 
@@ -113,7 +113,9 @@ class ExchangeableGaussian(Leaf):
         m = np.maximum(missing.sum(axis=1), 1)
         noise = rng.normal(size=x.shape)
         noise -= (np.where(missing, noise, 0.0).sum(axis=1) / m)[:, None]
-        common = np.sqrt((self._apart + m * shared) / m) * rng.normal(size=len(x))
+        # A row without missing values has nothing to draw; as one of several its variance here might be below 0.
+        of_mean = np.where(missing.any(axis=1), self._apart + m * shared, 0.0)
+        common = np.sqrt(np.maximum(of_mean, 0.0) / m) * rng.normal(size=len(x))
         return np.where(missing, self.mean + (shift + common)[:, None] + np.sqrt(self._apart) * noise, x)
 
     def marginalize(self, keep: Scope) -> Node | None:
@@ -141,10 +143,9 @@ class ExchangeableGaussian(Leaf):
         return self.mode(x)[0]
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return the mean and E[x xᵀ]."""
+        """Return the mean and the covariance."""
         n = len(self._variables)
-        covariance = self._apart * np.eye(n) + self._shared
-        return np.full(n, self.mean), covariance + self.mean**2
+        return np.full(n, self.mean), self._apart * np.eye(n) + self._shared
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the expected sum, sum of squares and squared sum about this leaf's own mean."""
@@ -178,6 +179,14 @@ class ExchangeableGaussian(Leaf):
         shared = (b - a) / n
         variance = a + shared
         return type(self)(self._variables, self.mean + shift, float(np.sqrt(variance)), shared / variance)
+
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Return the leaf about the mean of all values if that is far off."""
+        weight, first, squares, _ = (float(value) for value in statistics)
+        total = weight * len(self._variables)
+        if not squares - first * first / max(total, TINY) < FAR * squares:
+            return self
+        return type(self)(self._variables, self.mean + first / total, self.std, self.correlation)
 
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Move the sums from the other leaf's mean to this one's."""

@@ -14,6 +14,8 @@ from xspn.leaves.smoothing import Smoothing
 from xspn.leaves.univariate import Univariate
 
 LOG_2PI = float(np.log(2 * np.pi))
+TINY = float(np.finfo(np.float64).tiny)
+FAR = 2.0**-20  # a variance that is a smaller part of the squared distance from the mean has lost digits to rounding
 
 
 @register
@@ -64,8 +66,8 @@ class Gaussian(Univariate):
         return self.mode(x)[0]
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return the mean and the mean square."""
-        return np.array([self.mean]), np.array([[self.mean**2 + self.std**2]])
+        """Return the mean and the variance."""
+        return np.array([self.mean]), np.array([[self.std**2]])
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the first two moments about this leaf's own mean (which keeps their digits)."""
@@ -87,6 +89,13 @@ class Gaussian(Univariate):
                 "use a smoothing above 0"
             )
         return type(self)(self._variables[0], mean=self.mean + shift, std=float(np.sqrt(variance)))
+
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Return the leaf about the rows' mean if that is far off."""
+        weight, first, second = statistics
+        if not second - first * first / max(weight, TINY) < FAR * second:
+            return self
+        return type(self)(self._variables[0], mean=self.mean + first / weight, std=self.std)
 
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Move the moments from the other leaf's mean to this one's."""

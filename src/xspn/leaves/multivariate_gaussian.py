@@ -13,7 +13,7 @@ from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
 from xspn.leaves.base import Leaf, cut, packed, register, sizes_of
-from xspn.leaves.gaussian import LOG_2PI, Gaussian
+from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian
 from xspn.leaves.smoothing import Smoothing
 
 
@@ -132,8 +132,8 @@ class MultivariateGaussian(Leaf):
         return MultivariateGaussian(variables, mean, covariance)
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return the means and E[x xᵀ]."""
-        return self.mean.copy(), self.covariance + np.outer(self.mean, self.mean)
+        """Return the means and the covariance."""
+        return self.mean.copy(), self.covariance.copy()
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the expected first and second moments about this leaf's own mean."""
@@ -165,6 +165,14 @@ class MultivariateGaussian(Leaf):
                 "use a smoothing above 0"
             )
         return type(self)(self._variables, self.mean + shift, covariance)
+
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Return the leaf about the rows' means where some are far off."""
+        weight, first, second = self._split(statistics)
+        squares = np.diag(second)
+        if not (squares - first**2 / max(weight, TINY) < FAR * squares).any():
+            return self
+        return type(self)(self._variables, self.mean + first / weight, self.covariance)
 
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Move the moments from the other leaf's mean to this one's."""
