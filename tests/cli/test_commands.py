@@ -195,6 +195,16 @@ def test_real_and_categorical_variables(run, tmp_path):
     assert out.count(",blue\n") == 5
 
 
+def test_a_column_of_one_word_can_be_asked_for(run, tmp_path):
+    table = tmp_path / "same.csv"
+    table.write_text("same,bit\n" + "".join(f"word,{k % 2}\n" for k in range(40)))
+    assert run("fit", table, "-o", tmp_path / "same.json")[0] == 0
+    [own] = answer(run, "query", tmp_path / "same.json", "--given", "bit=1", "--ask", "same")["answers"]
+    assert own["values"] == [{"value": "word", "probability": 1.0}]
+    [own] = answer(run, "query", tmp_path / "same.json", "--ask", "same=word")["answers"]
+    assert own["probability"] == 1.0
+
+
 # -- score, sample, impute, classify -----------------------------------------------------------------------------------
 
 

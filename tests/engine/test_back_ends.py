@@ -1,5 +1,8 @@
 """All back ends answer as the simple passes do, whatever the circuit, the threads and the cutting into batches."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -159,3 +162,18 @@ def test_much_work_is_done_by_kernels_with_the_same_answers(monkeypatch):
 def test_unknown_choices_are_refused(arguments, fault):
     with pytest.raises(ParameterError, match=fault):
         Circuit(Bernoulli(0, p=0.5)).on(**arguments)
+
+
+@pytest.mark.parametrize("backend", ["simple", "compiled"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_pickled_evaluator_answers_alike(backend, seed):
+    circuit, possible, rows, _ = any_case(seed)
+    evaluator = circuit.on(backend, **({"threads": 1} if backend == "compiled" else {}))
+    asked = evaluator.log_likelihood(rows)  # with workspace and arrays made
+    for again in (pickle.loads(pickle.dumps(evaluator)), copy.deepcopy(evaluator)):
+        np.testing.assert_array_equal(again.log_likelihood(rows), asked)
+        np.testing.assert_array_equal(again.marginals(possible), evaluator.marginals(possible))
+        best, expected = again.mpe(possible), evaluator.mpe(possible)
+        np.testing.assert_array_equal(best.values, expected.values)
+        assert best.exact == expected.exact
+        assert again.names == evaluator.names

@@ -91,6 +91,8 @@ def _log_evidence(circuit: "Circuit", known: dict[int, float]) -> float:
 def _answer(circuit: "Circuit", known: dict[int, float], question: Question) -> dict[str, Any]:
     import numpy as np
 
+    from xspn.model.completion import table_of_marginals
+
     row = np.full(circuit.n_variables, np.nan)
     row[list(known)] = list(known.values())
     if question.kind == "count":
@@ -106,9 +108,8 @@ def _answer(circuit: "Circuit", known: dict[int, float], question: Question) -> 
     domain = circuit.domains[variable]
     if domain is not None and domain.cardinality is None:
         return _of_a_real_variable(circuit, row, question)
-    table = circuit.marginals(row)
     size = 2 if domain is None or domain.cardinality is None else domain.cardinality
-    chances = table[0, variable, :size] if table.ndim == 3 else np.array([1 - table[0, variable], table[0, variable]])
+    chances = table_of_marginals(circuit, row[None, :])[0, variable, :size]
     if question.code is not None:
         return {"ask": question.text, "kind": "probability", "probability": float(chances[int(question.code)])}
     labels = [circuit.columns.label(variable, code) for code in range(size)]

@@ -169,8 +169,11 @@ class TorchBackend(LinearBackend):
         step = max(64, most // max(self.program.n_slots if passes else 1, len(self.program.domains)))
         for start in range(0, len(X), step):
             stop = min(start + step, len(X))
-            raw = np.ascontiguousarray(X[start:stop])
-            rows = torch.as_tensor(raw.view(np.uint8) if raw.dtype == bool else raw).to(self.device).T
+            raw = X[start:stop]
+            # A copy in an order and a type that torch has: of bytes as they are here, and never read-only.
+            kind = np.float64 if raw.dtype.kind not in "biuf" or raw.dtype.itemsize > 8 else raw.dtype.newbyteorder("=")
+            raw = np.array(raw, dtype=np.uint8 if raw.dtype == bool else kind, order="C")
+            rows = torch.from_numpy(raw).to(self.device).T
             zeros, ones = rows == 0, rows == 1
             strange = ~(zeros | ones | rows.isnan()) if raw.dtype.kind == "f" else ~(zeros | ones)
             if bool(strange[self._inside].any()):
