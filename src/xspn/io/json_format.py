@@ -225,7 +225,8 @@ def _record(
     variables = tuple(node["variables"])
     if not all(type(v) is int and 0 <= v < n_variables for v in variables):
         raise FormatError(f"variables {list(variables)[:5]} are not all columns from 0 to {n_variables - 1}")
-    params = {key: _numbers(value) for key, value in node.items() if key not in ("type", "variables")}
+    params = {key: value if type(value) is float else _numbers(value) for key, value in node.items()}
+    del params["type"], params["variables"]
     leaf: Leaf = leaf_from_params(kind, variables, params)
     if not node.keys() <= families.get(kind, set()):  # most leaves of a family have the same keys
         families[kind] = {"type", "variables", *leaf.to_params()}

@@ -10,6 +10,7 @@ from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import is_real_number
 from xspn._core.errors import ParameterError
 from xspn.circuit.domain import Domain
+from xspn.circuit.nodes import Node
 from xspn.leaves.base import packed, refuse_first, register
 from xspn.leaves.smoothing import Smoothing
 from xspn.leaves.univariate import Univariate
@@ -36,7 +37,7 @@ class Bernoulli(Univariate):
         self._set_variables(variable)
         if not is_real_number(p) or not 0 <= p <= 1:
             raise ParameterError(f"Bernoulli: expected a probability p from 0 to 1, found {p!r}")
-        self.p = float(p)
+        object.__setattr__(self, "p", float(p))
         self._seal()
 
     @property
@@ -53,6 +54,11 @@ class Bernoulli(Univariate):
         """Return log p, log(1 − p), or 0 where the value is missing."""
         value, (zero, one) = x[:, 0], self.log_p
         return np.where(value == 1, one, np.where(value == 0, zero, 0.0))
+
+    def condition(self, x: FloatArray) -> tuple[Node | None, float]:
+        """Return the leaf itself if its variable is missing, otherwise the value's log-probability."""
+        value = x[0]
+        return (self, 0.0) if value != value else (None, self.log_p[1 if value == 1 else 0])
 
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Fill with the likelier value; 0 in case of a tie."""
