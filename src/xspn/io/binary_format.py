@@ -24,13 +24,13 @@ import numpy as np
 
 from xspn._core.arrays import AnyArray, BoolArray, IntArray
 from xspn._core.checks import probability_vector, sums_of_parts
-from xspn._core.errors import FormatError, XSPNError
+from xspn._core.errors import FormatError
 from xspn.circuit.domain import Domain
 from xspn.circuit.graph import Edges, Graph, levels_of, merged_domains
 from xspn.circuit.nodes import LeafNode, Node, Product, Sum
 from xspn.circuit.scope import Scope, why_not_disjoint, why_not_equal
 from xspn.io.container import Content, packed_file, unpacked_file
-from xspn.io.json_format import columns_in_head, columns_of_head, head_of_columns
+from xspn.io.json_format import UNUSABLE, columns_in_head, columns_of_head, head_of_columns, shortened
 from xspn.io.limits import check_nodes
 from xspn.leaves.base import Leaf, cut, leaves
 from xspn.model import Circuit
@@ -38,8 +38,6 @@ from xspn.model import Circuit
 FORMAT, SCHEMA = "xspn-circuit", 1
 SUM, PRODUCT, LEAF = 0, 1, 2
 _NO_SCOPE = Scope()
-# What building from a file's content can raise when the content is not what this library writes.
-UNUSABLE = (XSPNError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 
 
 def to_binary(circuit: Circuit, notes: dict[str, Any] | None = None) -> list[bytes | memoryview]:
@@ -65,10 +63,11 @@ def from_binary(content: Content, source: str) -> tuple[Circuit, dict[str, Any]]
         if not isinstance(notes, dict):
             raise FormatError("'notes' is not an object")
         n_variables = columns_in_head(head, source)
-        graph = _Builder(head["families"], arrays, n_variables).graph()
+        with np.errstate(all="ignore"):  # numbers that are none are refused, not warned of
+            graph = _Builder(head["families"], arrays, n_variables).graph()
         return Circuit.of_columns(graph, columns_of_head(head, graph.domains, source)), notes
     except UNUSABLE as error:
-        raise FormatError(f"{source}: the content does not form a circuit ({error})") from error
+        raise FormatError(f"{source}: the content does not form a circuit ({shortened(error)})") from error
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------------

@@ -34,6 +34,9 @@ FORMAT = "xspn-circuit"
 SCHEMA = 2
 KEYS = {1: ("names", "domains", "nodes"), 2: ("names", "domains", "labels", "dtypes", "nodes")}
 OPTIONAL = ("names", "labels", "dtypes")  # null where there are none
+LONGEST_MESSAGE = 1000
+# What building from a file's content can raise when the content is not what this library writes.
+UNUSABLE = (XSPNError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 _SUM_KEYS, _PRODUCT_KEYS = {"type", "children", "weights"}, {"type", "children"}
 
 
@@ -181,8 +184,8 @@ def _check_content(content: dict[str, Any], digest: Any, source: str) -> None:
     notes = content.get("notes", {})
     if not isinstance(notes, dict):
         raise FormatError(f"{source}: 'notes' is not an object; the file was altered")
-    check_depth(notes, source)
     columns_in_head(content, source)
+    check_depth([content[key] for key in content if key != "nodes"], source)
     if not isinstance(content["nodes"], list):
         raise FormatError(f"{source}: 'nodes' is not a list; the file was altered")
     check_nodes(len(content["nodes"]), source)
@@ -195,13 +198,19 @@ def _build(data: dict[str, Any], source: str) -> Circuit:
     for index, node in enumerate(data["nodes"]):
         try:
             records.append(_record(node, index, n_variables, families))
-        except (XSPNError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise FormatError(f"{source}: node {index} is unusable ({error})") from error
+        except UNUSABLE as error:
+            raise FormatError(f"{source}: node {index} is unusable ({shortened(error)})") from error
     try:
         graph = Graph(from_records(records), n_variables)
         return Circuit.of_columns(graph, columns_of_head(data, graph.domains, source))
-    except (XSPNError, TypeError) as error:
-        raise FormatError(f"{source}: the nodes do not form a circuit ({error})") from error
+    except UNUSABLE as error:
+        raise FormatError(f"{source}: the nodes do not form a circuit ({shortened(error)})") from error
+
+
+def shortened(error: BaseException) -> str:
+    """Return what an error says, without all of a file's content in it."""
+    text = str(error)
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]} …"
 
 
 def _ordered(domain: Domain | None, stored: Any) -> Domain | None:

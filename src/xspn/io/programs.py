@@ -18,10 +18,10 @@ from xspn.engine.tape import Layout, Numbers, Tape
 from xspn.engine.tape_check import check_tape
 from xspn.engine.tape_reader import program_of
 from xspn.engine.tape_writer import tape_of
-from xspn.io.binary_format import UNUSABLE, integers, pack_leaves, unpack_leaves
+from xspn.io.binary_format import integers, pack_leaves, unpack_leaves
 from xspn.io.container import mapped, packed_file, unpacked_file
 from xspn.io.files import write_parts
-from xspn.io.json_format import columns_in_head, columns_of_head, head_of_columns
+from xspn.io.json_format import UNUSABLE, columns_in_head, columns_of_head, head_of_columns, shortened
 from xspn.leaves.base import Leaf
 from xspn.model.circuit import Circuit
 from xspn.model.evaluator import Evaluator
@@ -81,13 +81,14 @@ def open_program(
         if head["schema"] != SCHEMA or not isinstance(head["selective"], bool):
             raise FormatError(f"expected schema {SCHEMA}, found {head['schema']!r}")
         n_variables = columns_in_head(head, str(file))
-        given, domains = unpack_leaves(head["families"], integers(arrays, "family"), arrays, n_variables)
-        tape = Tape(Layout(**_part(arrays, Layout)), Numbers(**_part(arrays, Numbers)))
-        binary = check_tape(tape, arrays["steps"], len(given), n_variables)
+        with np.errstate(all="ignore"):  # numbers that are none are refused, not warned of
+            given, domains = unpack_leaves(head["families"], integers(arrays, "family"), arrays, n_variables)
+            tape = Tape(Layout(**_part(arrays, Layout)), Numbers(**_part(arrays, Numbers)))
+            binary = check_tape(tape, arrays["steps"], len(given), n_variables)
         found = merged_domains([*domains, *((v, Domain.binary()) for v in binary)], n_variables)
         columns = columns_of_head(head, found, str(file))
     except UNUSABLE as error:
-        raise FormatError(f"{file}: the content does not form a program ({error})") from error
+        raise FormatError(f"{file}: the content does not form a program ({shortened(error)})") from error
     program = program_of(tape, columns.domains, given.tolist(), arrays["steps"])
     chosen = chosen_backend(program, backend, device, dtype, threads, tape)
     return Evaluator(chosen, columns, lambda: bool(head["selective"]))

@@ -297,13 +297,14 @@ class ChowLiu(Leaf):
         good = (above >= -1) & (above < np.repeat(sizes, sizes))
         good &= ((p >= 0) & (p <= 1) & (q >= 0) & (q <= 1) & (abs(p + q - 1) <= 1e-9)).all(axis=1)
         good &= (above >= 0) | ((p[:, 0] == p[:, 1]) & (q[:, 0] == q[:, 1]))
-        ones, zeros, logs = (cut(own, sizes) for own in (p, q, frozen(safe_log(np.stack([q, p], axis=2)))))
+        ones, zeros = cut(p, sizes), cut(q, sizes)
         parents = [tuple(own.tolist()) for own in cut(above, sizes)]
         unusable = np.zeros(len(sizes), dtype=bool)
         unusable[np.repeat(np.arange(len(sizes)), sizes)[~good]] = True
         refuse_first(unusable, lambda i: cls(variables[i], parents[i], ones[i], zeros[i]))
         order = [tuple(parents_first(own)) for own in parents]
         refuse_first(sizes_of(order) != sizes, lambda i: cls(variables[i], parents[i], ones[i]))
+        logs = cut(frozen(safe_log(np.stack([q, p], axis=2))), sizes)
         return cls._in_bulk(variables, parents=parents, order=order, p=ones, q=zeros, _log_p=logs)
 
     @classmethod
