@@ -23,6 +23,7 @@ from xspn import (
 )
 from xspn._core.errors import FormatError
 from xspn.circuit import Graph
+from xspn.cli import main as command_line
 from xspn.io import load_with_notes, to_json
 from xspn.io.binary_format import FORMAT, SCHEMA
 from xspn.io.container import MAGIC, packed_file, unpacked_file
@@ -343,3 +344,18 @@ def test_what_the_evidence_does_not_touch_is_kept_as_it_is():
     whole[:, 35] = 1
     expected = circuit.conditional_log_likelihood(whole, given={35: 1})
     np.testing.assert_allclose(conditioned.log_likelihood(np.where(np.isnan(row), whole, np.nan)), expected, atol=1e-10)
+
+
+def test_commands_take_either_form(tmp_path, capsys):
+    table = tmp_path / "answers.csv"
+    table.write_text("a,b,c\n" + "1,1,0\n0,0,1\n1,0,1\n" * 20, encoding="utf-8")
+    shown = []
+    for name in ("model.json", "model.xspn"):
+        assert command_line(["fit", str(table), "-o", str(tmp_path / name)]) == 0
+        capsys.readouterr()
+        assert command_line(["show", str(tmp_path / name)]) == 0
+        assert command_line(["show", str(tmp_path / name), "--why", "0"]) == 0
+        assert command_line(["query", str(tmp_path / name), "--given", "a=1", "--ask", "b"]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1]
+    assert (tmp_path / "model.xspn").read_bytes().startswith(MAGIC)
