@@ -25,6 +25,10 @@ from xspn.circuit.nodes import LeafNode, Node
 from xspn.circuit.scope import Scope
 from xspn.leaves.smoothing import Smoothing
 
+# From rows of all columns (rows, variables) to log-probabilities (leaves, rows): of the observed parts, or of the best
+# completions if the second argument is true.
+Together = Callable[[FloatArray, bool], FloatArray]
+
 leaves: "Registry[type[Leaf]]" = Registry("leaf family")
 L = TypeVar("L", bound="type[Leaf]")
 
@@ -68,6 +72,11 @@ class Leaf(LeafNode):
     @abstractmethod
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the log-probability (density) of the observed part of each row."""
+
+    @classmethod
+    def together(cls, leaves: "Sequence[Self]") -> Together | None:
+        """Return a function that evaluates many leaves at once, if the family has one; else each is asked by itself."""
+        return None
 
     @abstractmethod
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -132,7 +132,7 @@ class BetaBinomial(Exchangeable):
 
     def condition(self, x: FloatArray) -> tuple[Node | None, float]:
         """Return the leaf of the missing variables: the urn after what is known was drawn from it."""
-        log_evidence = float(self.log_prob(x[None, :])[0])
+        log_evidence = self._log_evidence(x)
         rest = [self._variables[i] for i in np.flatnonzero(np.isnan(x))]
         if not rest or np.isneginf(log_evidence):
             return None, log_evidence

@@ -9,7 +9,7 @@ from xspn._core.arrays import AnyArray, FloatArray, frozen
 from xspn._core.checks import probability_vector, sums_of_parts
 from xspn._core.logspace import safe_log
 from xspn.circuit.domain import Domain
-from xspn.leaves.base import cut, packed, refuse_first, register
+from xspn.leaves.base import Together, cut, packed, refuse_first, register
 from xspn.leaves.smoothing import Smoothing
 from xspn.leaves.univariate import Univariate
 
@@ -49,6 +49,23 @@ class Categorical(Univariate):
         """Return the value's log-probability, or 0 where it is missing."""
         missing = np.isnan(x[:, 0])
         return np.where(missing, 0.0, self.log_p[np.where(missing, 0, x[:, 0]).astype(np.int64)])
+
+    @classmethod
+    def together(cls, leaves: Sequence[Self]) -> Together:
+        """Evaluate many leaves at once: look values up in one table of all probabilities."""
+        columns = np.array([leaf.variables[0] for leaf in leaves], dtype=np.int64)
+        sizes = np.array([len(leaf.log_p) for leaf in leaves], dtype=np.int64)
+        table = np.concatenate([leaf.log_p for leaf in leaves])
+        starts = np.cumsum(sizes) - sizes
+        largest = np.maximum.reduceat(table, starts)[:, None]
+
+        def log_prob(values: FloatArray, best: bool) -> FloatArray:
+            own = values.T[columns]
+            missing = np.isnan(own)
+            known = table[starts[:, None] + np.where(missing, 0.0, own).astype(np.int64)]
+            return np.where(missing, largest if best else 0.0, known)
+
+        return log_prob
 
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Fill with the likeliest value, the first of equals."""

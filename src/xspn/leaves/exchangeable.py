@@ -10,7 +10,7 @@ import numpy as np
 from xspn._core.arrays import AnyArray, FloatArray, frozen
 from xspn._core.checks import probability_vector, real_numbers
 from xspn._core.errors import EvidenceError, FormatError, ParameterError
-from xspn._core.logspace import logsumexp_quiet, safe_log
+from xspn._core.logspace import log_binomials, logsumexp_quiet, safe_log
 from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
@@ -194,13 +194,25 @@ class Exchangeable(Leaf):
         rows[:, kept] = T.representatives(len(kept))
         return Exchangeable([self._variables[i] for i in kept], self.log_prob(rows), T)
 
+    def _log_evidence(self, x: FloatArray) -> float:
+        """Return the log-probability of the observed part of one row."""
+        if type(self.statistic) is not Count:
+            return float(self.log_prob(x[None, :])[0])
+        missing, ones = int(np.isnan(x).sum()), int((x == 1).sum())
+        terms = self.log_weights[ones : ones + missing + 1] + log_binomials(missing)
+        return float(logsumexp_quiet(terms[None, :], axis=1)[0]) if missing else float(terms[0])
+
     def condition(self, x: FloatArray) -> tuple[Node | None, float]:
         """Return the exchangeable leaf of the missing variables: w_t for the completed representatives, rescaled."""
-        log_evidence = float(self.log_prob(x[None, :])[0])
+        log_evidence = self._log_evidence(x)
         rest = np.flatnonzero(np.isnan(x))
         if not len(rest) or np.isneginf(log_evidence):
             return None, log_evidence
         T = self.statistic.restrict(rest)
+        if type(T) is Count:
+            ones = int((x == 1).sum())
+            weights = self.log_weights[ones : ones + len(rest) + 1] - log_evidence
+            return Exchangeable([self._variables[i] for i in rest], weights, T), log_evidence
         rows = np.tile(x, (T.size(len(rest)), 1))
         rows[:, rest] = T.representatives(len(rest))
         weights = self.log_prob(rows) - log_evidence

@@ -9,7 +9,7 @@ from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import is_real_number
 from xspn._core.errors import ParameterError
 from xspn.circuit.domain import Domain
-from xspn.leaves.base import packed, refuse_first, register
+from xspn.leaves.base import Together, packed, refuse_first, register
 from xspn.leaves.smoothing import Smoothing
 from xspn.leaves.univariate import Univariate
 
@@ -51,6 +51,21 @@ class Gaussian(Univariate):
         """Return the log-density, or 0 where the value is missing."""
         z = (x[:, 0] - self.mean) / self.std
         return np.where(np.isnan(z), 0.0, -0.5 * (z * z + LOG_2PI) - np.log(self.std))
+
+    @classmethod
+    def together(cls, leaves: Sequence[Self]) -> Together:
+        """Evaluate many leaves at once."""
+        columns = np.array([leaf.variables[0] for leaf in leaves], dtype=np.int64)
+        mean, std = (np.array([[getattr(leaf, name)] for leaf in leaves]) for name in ("mean", "std"))
+        log_std = np.log(std)
+
+        def log_prob(values: FloatArray, best: bool) -> FloatArray:
+            z = (values.T[columns] - mean) / std
+            missing = np.isnan(z)
+            known = -0.5 * (np.where(missing, 0.0, z * z) + LOG_2PI) - log_std
+            return known if best else np.where(missing, 0.0, known)
+
+        return log_prob
 
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Fill with the mean."""
