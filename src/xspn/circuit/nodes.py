@@ -5,8 +5,10 @@ Their representations are short: a circuit may be ten thousand nodes deep.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import Any, Self, cast
 
 from xspn._core.arrays import FloatArray, frozen
 from xspn._core.checks import probability_vector
@@ -30,6 +32,22 @@ class Node:
     def _seal(self) -> None:
         """Make the node immutable from here on."""
         object.__setattr__(self, "_sealed", True)
+
+    @classmethod
+    def blank(cls, count: int) -> list[Self]:
+        """Return nodes without any content, for `fill`.
+
+        Constructors check one node at a time, which takes a minute for a million nodes. Whoever has checked the content
+        of all nodes at once can make and fill them in half a second.
+        """
+        return list(map(cls.__new__, repeat(cls, count)))
+
+    @classmethod
+    def fill(cls, nodes: list[Self], **slots: Iterable[Any]) -> list[Self]:
+        """Set the slots of blank nodes, to one value for each node, and make them immutable."""
+        for name, values in {**slots, "_sealed": repeat(True)}.items():
+            deque(map(getattr(cls, name).__set__, nodes, values), maxlen=0)
+        return nodes
 
     def __setattr__(self, name: str, value: Any) -> None:
         if getattr(self, "_sealed", False):
@@ -102,12 +120,13 @@ class Product(Node):
 
     def __init__(self, children: Iterable[Node]) -> None:
         self.children = _checked_children("Product", children)
-        reason = why_not_disjoint(child.scope for child in self.children)
-        if reason:
-            raise StructureError(f"Product is not decomposable: {reason}")
         bits = 0
         for child in self.children:
-            bits |= child.scope.bits
+            own = child.scope.bits
+            if bits & own:
+                reason = why_not_disjoint(child.scope for child in self.children)
+                raise StructureError(f"Product is not decomposable: {reason}")
+            bits |= own
         self.scope = Scope(bits)
         self.height = _height_above(self.children)
         self._seal()
@@ -139,10 +158,10 @@ class Sum(Node):
                 f"Sum: expected one weight per child, found {len(self.weights)} weights "
                 f"for {len(self.children)} children"
             )
-        reason = why_not_equal(child.scope for child in self.children)
-        if reason:
-            raise StructureError(f"Sum is not smooth: {reason}")
         self.scope = self.children[0].scope
+        bits = self.scope.bits
+        if not all(child.scope.bits == bits for child in self.children):
+            raise StructureError(f"Sum is not smooth: {why_not_equal(child.scope for child in self.children)}")
         self.height = _height_above(self.children)
         self._seal()
 
@@ -153,20 +172,26 @@ class Sum(Node):
         return f"Sum of {len(self.children)} over {self.scope}"
 
 
-def children_first(root: Node) -> Iterator[Node]:
-    """Yield each node below a root once, children before parents, without recursion."""
+def children_first(root: Node) -> list[Node]:
+    """Return each node below a root once, children before parents, without recursion."""
+    order: list[Node] = []
     done: set[int] = set()
-    stack: list[tuple[Node, bool]] = [(root, False)]
+    stack: list[Node | None] = [root]
+    waiting: list[Node] = []  # nodes whose children come first; None on the stack says that they have come
     while stack:
-        node, expanded = stack.pop()
-        if id(node) in done:
+        node = stack.pop()
+        if node is None:
+            node = waiting.pop()
+        elif id(node) in done:
             continue
-        if expanded:
-            done.add(id(node))
-            yield node
-        else:
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))
+        elif node.children:
+            waiting.append(node)
+            stack.append(None)
+            stack.extend(node.children[::-1])
+            continue
+        done.add(id(node))
+        order.append(node)
+    return order
 
 
 def records_of(root: Node, nodes: Iterable[Node] | None = None) -> list[Record]:

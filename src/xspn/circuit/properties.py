@@ -1,7 +1,7 @@
 """Properties of a circuit: each function returns the reason why it does not hold, or None."""
 
 from functools import reduce
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, compress
 from typing import NamedTuple, cast
 
 from xspn._core.checks import probability_vector
@@ -45,25 +45,14 @@ def why_not_selective(graph: Graph) -> str | None:
     (or when one of them has weight 0). This is sufficient, not necessary: None is a proof, a reason is not a disproof.
     In a selective circuit the max-product pass finds the true most probable completion.
     """
-    fields = _Fields(graph)
-    inner: dict[int, _Support] = {}  # of sums and products; forgotten when the last parent is done
-    waiting = graph.n_parents.copy()
+    supports = _Supports(graph)
     for index, node in enumerate(graph.nodes):
-        if isinstance(node, LeafNode):
-            continue
-        ids = graph.child_ids(node)
-        weights = node.weights.tolist() if isinstance(node, Sum) else [1.0] * len(ids)
-        places = [k for k, weight in enumerate(weights) if weight > 0]
-        below = [inner[ids[k]] if ids[k] in inner else fields.support(ids[k]) for k in places]
         if isinstance(node, Sum):
-            for a, b in combinations(range(len(below)), 2):
-                if not below[a].excludes(below[b]):
-                    return f"sum {index}: no variable tells its children {places[a]} and {places[b]} apart"
-        inner[index] = reduce(_Support.union, below)
-        for child in ids:
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                inner.pop(child, None)
+            live = [k for k, weight in enumerate(node.weights.tolist()) if weight > 0]
+            ids = graph.child_ids(node)
+            for a, b in combinations(live, 2):
+                if not supports.of(ids[a]).excludes(supports.of(ids[b])):
+                    return f"sum {index}: no variable tells its children {a} and {b} apart"
     return None
 
 
@@ -93,18 +82,52 @@ class _Support(NamedTuple):
         return (common - self.lowest) & self.above != self.above
 
 
-class _Fields:
-    """Where the field of each variable lies; a real variable has one value, which is always possible."""
+class _Supports:
+    """The supports of nodes, found when they are asked for: most circuits fail the first sum that is looked at.
+
+    Each variable has a field of bits; a real variable has one value, which is always possible.
+    """
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+        self._nodes, self._child_ids = graph.nodes, graph.child_ids
         sizes = [1 if domain is None else domain.cardinality or 1 for domain in graph.domains]
         self._ends = [end - 1 for end in accumulate(size + 1 for size in sizes)]  # the bits above the values
         self._starts = [end - size for end, size in zip(self._ends, sizes, strict=True)]
+        self._waiting = graph.n_parents.tolist()
+        self._known: dict[int, _Support] = {}  # of sums and products; forgotten when the last parent's is known
 
-    def support(self, leaf_id: int) -> _Support:
+    def of(self, index: int) -> _Support:
+        """Return the support of a node whose parents' are not all known."""
+        waiting = [index]
+        while waiting:
+            top = waiting[-1]
+            unknown = [] if self._is_ready(top) else [c for c in self._live(top) if not self._is_ready(c)]
+            if unknown:
+                waiting += unknown
+                continue
+            waiting.pop()
+            if not self._is_ready(top):
+                self._known[top] = reduce(_Support.union, [self._get(c) for c in self._live(top)])
+                for child in self._child_ids(self._nodes[top]):
+                    self._waiting[child] -= 1
+                    if self._waiting[child] == 0:
+                        self._known.pop(child, None)
+        return self._get(index)
+
+    def _is_ready(self, index: int) -> bool:
+        return index in self._known or not self._nodes[index].children
+
+    def _get(self, index: int) -> _Support:
+        return self._known[index] if self._nodes[index].children else self._of_leaf(index)
+
+    def _live(self, index: int) -> list[int]:
+        node = self._nodes[index]
+        ids = self._child_ids(node)
+        return list(compress(ids, (node.weights > 0).tolist())) if isinstance(node, Sum) else ids
+
+    def _of_leaf(self, index: int) -> _Support:
         """Return the support of a leaf, which follows from what is zero in its parameters."""
-        leaf = cast(LeafNode, self._graph.nodes[leaf_id])
+        leaf = cast(LeafNode, self._nodes[index])
         values = lowest = above = 0
         for variable, possible in zip(leaf.variables, leaf.supports(), strict=True):
             start = self._starts[variable]

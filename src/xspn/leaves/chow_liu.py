@@ -1,17 +1,17 @@
 """A Chow-Liu tree over binary variables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, FloatArray, frozen
+from xspn._core.arrays import AnyArray, BoolArray, FloatArray, frozen
 from xspn._core.errors import EvidenceError, ParameterError
 from xspn._core.logspace import logsumexp_quiet, safe_log
 from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
-from xspn.leaves.base import Leaf, register
+from xspn.leaves.base import Leaf, cut, packed, refuse_first, register, sizes_of
 from xspn.leaves.chow_liu_marginal import marginal_circuit
 from xspn.leaves.chow_liu_tree import RowOfPairs, checked_parents, checked_tables, parents_first, spanning_tree
 from xspn.leaves.smoothing import Smoothing
@@ -37,6 +37,7 @@ class ChowLiu(Leaf):
 
     __slots__ = ("_log_p", "order", "p", "parents", "q")
     family = "chow_liu"
+    only_domain = Domain.binary()
     parents: tuple[int, ...]
     p: FloatArray
     q: FloatArray
@@ -114,11 +115,6 @@ class ChowLiu(Leaf):
             raise ParameterError(f"ChowLiu: some pair occurs more often than its variables, or than {total:g} rows")
         counts = np.maximum(counts, 0.0)  # differences of weighted counts round to just below 0
         return cls(own, parents.tolist(), _probabilities(counts, roots, mass, np.full((len(own), 2), 0.5))), both
-
-    @property
-    def domains(self) -> tuple[Domain, ...]:
-        """One binary domain for each variable."""
-        return (Domain.binary(),) * len(self._variables)
 
     @property
     def n_parameters(self) -> int:
@@ -301,6 +297,34 @@ class ChowLiu(Leaf):
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
         return cls(variables, params["parents"], params["p"], params.get("q"))
+
+    @classmethod
+    def pack(cls, leaves: Sequence[Self]) -> dict[str, AnyArray]:
+        """Return all parents and all tables one after the other."""
+        parents = np.concatenate([np.array(leaf.parents, dtype=np.int64) for leaf in leaves])
+        p, q = (np.concatenate([getattr(leaf, name) for leaf in leaves]) for name in "pq")
+        arrays = {"parents": parents, "p": p}
+        return arrays if (q == 1 - p).all() else {**arrays, "q": q}
+
+    @classmethod
+    def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
+        """Build the leaves."""
+        sizes = sizes_of(variables)
+        count = int(sizes.sum())
+        above, p = packed(arrays, "parents", count, np.int64), packed(arrays, "p", count, width=2)
+        q = packed(arrays, "q", count, width=2) if "q" in arrays else frozen(1 - p)
+        good = (above >= -1) & (above < np.repeat(sizes, sizes))
+        good &= ((p >= 0) & (p <= 1) & (q >= 0) & (q <= 1) & (abs(p + q - 1) <= 1e-9)).all(axis=1)
+        good &= (above >= 0) | ((p[:, 0] == p[:, 1]) & (q[:, 0] == q[:, 1]))
+        ones, zeros = cut(p, sizes), cut(q, sizes)
+        parents = [tuple(own.tolist()) for own in cut(above, sizes)]
+        unusable = np.zeros(len(sizes), dtype=bool)
+        unusable[np.repeat(np.arange(len(sizes)), sizes)[~good]] = True
+        refuse_first(unusable, lambda i: cls(variables[i], parents[i], ones[i], zeros[i]))
+        order = [tuple(parents_first(own)) for own in parents]
+        refuse_first(sizes_of(order) != sizes, lambda i: cls(variables[i], parents[i], ones[i]))
+        logs = cut(frozen(safe_log(np.stack([q, p], axis=2))), sizes)
+        return cls._in_bulk(variables, parents=parents, order=order, p=ones, q=zeros, _log_p=logs)
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

@@ -1,17 +1,17 @@
 """Exchangeable real variables: jointly normal with one mean, one variance and one correlation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.arrays import AnyArray, FloatArray, IntArray
 from xspn._core.checks import is_real_number
 from xspn._core.errors import ParameterError, StructureError
 from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
-from xspn.leaves.base import Leaf, register
+from xspn.leaves.base import Leaf, packed, refuse_first, register, sizes_of
 from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian
 from xspn.leaves.smoothing import Smoothing
 
@@ -40,6 +40,7 @@ class ExchangeableGaussian(Leaf):
 
     __slots__ = ("correlation", "mean", "std")
     family = "exchangeable_gaussian"
+    only_domain = Domain.real()
     mean: float
     std: float
     correlation: float
@@ -61,11 +62,6 @@ class ExchangeableGaussian(Leaf):
             )
         self.mean, self.std, self.correlation = float(mean), float(std), float(correlation)
         self._seal()
-
-    @property
-    def domains(self) -> tuple[Domain, ...]:
-        """One real domain for each variable."""
-        return (Domain.real(),) * len(self._variables)
 
     @property
     def n_parameters(self) -> int:
@@ -213,6 +209,23 @@ class ExchangeableGaussian(Leaf):
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
         return cls(variables, mean=params["mean"], std=params["std"], correlation=params["correlation"])
+
+    @classmethod
+    def pack(cls, leaves: Sequence[Self]) -> dict[str, AnyArray]:
+        """Return each of the three parameters of all leaves."""
+        return {name: np.array([getattr(leaf, name) for leaf in leaves]) for name in ("mean", "std", "correlation")}
+
+    @classmethod
+    def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
+        """Build the leaves."""
+        numbers = {name: packed(arrays, name, len(variables)) for name in ("mean", "std", "correlation")}
+        least = -1 / np.maximum(sizes_of(variables) - 1, 1)
+        good = (
+            (sizes_of(variables) > 1) & (numbers["std"] > 0) & np.isfinite(np.array(list(numbers.values()))).all(axis=0)
+        )
+        good &= (least < numbers["correlation"]) & (numbers["correlation"] < 1)
+        refuse_first(~good, lambda i: cls(variables[i], **{name: float(own[i]) for name, own in numbers.items()}))
+        return cls._in_bulk(variables, **{name: own.tolist() for name, own in numbers.items()})
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

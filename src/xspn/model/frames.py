@@ -85,7 +85,12 @@ def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, d
         and str(dtype) != "boolean"
     ):
         return values  # nothing stands for a missing value in this type
-    return pandas.array(values, dtype=dtype) if str(dtype) != "object" else np.asarray(values, dtype=object)
+    if str(dtype) == "object":
+        return np.asarray(values, dtype=object)
+    try:
+        return pandas.array(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"values do not fit the type {dtype} that the model has for their column: {error}") from error
 
 
 def _labelled(codes: FloatArray, labels: Labels) -> AnyArray:
