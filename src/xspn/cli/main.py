@@ -1,15 +1,19 @@
-"""Find the subcommand, run it, and turn errors into one line and an exit code."""
+"""Find the subcommand, run it, and turn errors and signals into one line and an exit code."""
 
 import argparse
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor
 from importlib import import_module
 
 from xspn._core.errors import XSPNError
 from xspn._version import __version__
+from xspn.cli.output import say
 from xspn.cli.parser import Parser
+from xspn.cli.process import Ended, end_workers, ending_by_signal, usable_streams
 
 COMMANDS = {
     "fit": "learn a model from a table",
@@ -28,11 +32,24 @@ COMMANDS = {
 FAILED = 1
 USER_ERROR = 2
 INTERRUPTED = 130
+OF_A_SIGNAL = 128  # and its number
 USERS_FILES = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return 0, 1 (it failed) or 2 (the input is at fault)."""
+    """Run one command; return 0, 1 (it failed), 2 (the input is at fault), or 128 and the number of a signal."""
+    with usable_streams(), ending_by_signal():
+        try:
+            return _run(arguments)
+        except Ended as end:
+            end_workers()
+            return _fail("ended by a signal", OF_A_SIGNAL + end.number)
+        except KeyboardInterrupt:
+            end_workers()
+            return _fail("interrupted", INTERRUPTED)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     args = _parser().parse_args(arguments)
     try:
         status = int(args.run(args))
@@ -45,11 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(error, USER_ERROR)
     except OSError as error:
         _leave_stdout()
-        return _fail(error, FAILED)
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+        return _fail("standard output is closed" if error.errno == errno.EBADF else error, FAILED)
     except MemoryError:
         return _fail("out of memory", FAILED)
+    except BrokenExecutor:
+        return _fail("a worker ended before its work was done, for want of memory perhaps; try fewer --jobs", FAILED)
     except Exception as error:
         if os.environ.get("XSPN_TRACEBACK"):
             raise
@@ -69,7 +86,8 @@ def _fail(error: BaseException | str, status: int) -> int:
     if isinstance(error, OSError) and not isinstance(error, XSPNError) and error.strerror:
         reason = error.strerror[0].lower() + error.strerror[1:]
         text = reason if error.filename is None else f"{error.filename}: {reason}"
-    sys.stderr.write(f"xspn: {' '.join(text.split())}\n")
+    with contextlib.suppress(OSError):  # nobody listens: the status tells
+        say(f"xspn: {' '.join(text.split())}", error=True)
     return status
 
 

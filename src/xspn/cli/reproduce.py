@@ -5,12 +5,12 @@ where it was; results of other runs are taken over with --merge.
 """
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xspn._core.errors import ParameterError
 from xspn.cli.cluster import add_cluster_option, on_cluster
+from xspn.cli.output import say
 
 if TYPE_CHECKING:
     from xspn.experiments.store import Store
@@ -56,22 +56,22 @@ def run(args: argparse.Namespace) -> int:
     refused = _merge(store, args.merge)
     todo = plan(targets, tuple(args.datasets), tuple(args.models), args.quick, args.seed)
     for reason in todo.skipped:
-        sys.stderr.write(f"xspn: left out: {reason}\n")
+        say(f"xspn: left out: {reason}", error=True)
     failures: tuple[str, ...] = ()
     if not args.report_only:
         with on_cluster(args.cluster):
             outcome = run_units(todo.units, store, args.jobs, on_cluster=args.cluster is not None)
-        sys.stderr.write(f"xspn: {outcome.done_now} units done, {outcome.done_before} were done before\n")
+        say(f"xspn: {outcome.done_now} units done, {outcome.done_before} were done before", error=True)
         failures = outcome.failures
     found = store.found(planned)
     skipped = [*todo.skipped, *(f"failed: {failure}" for failure in failures), *found.refused]
     made = content(targets, found.results, skipped)
     written = write_report(args.out, made, found.results)
     for line in made.summary:
-        sys.stdout.write(f"{line}\n")
-    sys.stdout.write(f"report: {written[0]}, {written[1]}\n")
+        say(line)
+    say(f"report: {written[0]}, {written[1]}")
     for reason in (*refused, *found.refused):
-        sys.stderr.write(f"xspn: left out: {reason}\n")
+        say(f"xspn: left out: {reason}", error=True)
     return FAILED if failures or refused or found.refused else 0
 
 
@@ -83,7 +83,7 @@ def _merge(store: "Store", folders: list[Path]) -> list[str]:
     for folder in folders:
         merged = store.merge(folder / "units" if (folder / "units").is_dir() else folder, planned)
         refused += merged.refused
-        sys.stderr.write(f"xspn: {folder}: {merged.new} results taken over, {merged.same} were the same\n")
+        say(f"xspn: {folder}: {merged.new} results taken over, {merged.same} were the same", error=True)
         for conflict in merged.conflicts:
-            sys.stderr.write(f"xspn: {folder}: differs, kept ours: {conflict}\n")
+            say(f"xspn: {folder}: differs, kept ours: {conflict}", error=True)
     return refused
