@@ -8,10 +8,14 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 from xspn.cli.output import say
 
+WORKERS = b"loky.backend.popen_loky"  # in a worker's command; the tracker of resources cleans up and ends by itself
+    b"loky.backend.popen_loky"  # in the command of a worker; the tracker of resources cleans up and ends by itself
+)
 PATIENCE = 5.0  # seconds for threads to come to an end and for files to be removed that are half written
 
 
@@ -57,7 +61,7 @@ class Ended(BaseException):
 
 @contextmanager
 def ending_by_signal() -> Iterator[None]:
-    """Raise `Ended` in the main thread when a signal asks to end; signals that are ignored (nohup) stay so.
+    """Raise `Ended`, or `KeyboardInterrupt`, in the main thread when a signal asks to end; ignored ones stay ignored.
 
     If the process has not come to its end after some seconds, because a thread is deep in some computation, it is
     ended at once.
@@ -66,15 +70,17 @@ def ending_by_signal() -> Iterator[None]:
         yield
         return
     before = {}
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in ("SIGTERM", "SIGHUP", "SIGINT"):
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+        if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             before[number] = signal.signal(number, _end)
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        if before and hasattr(signal, "SIGALRM"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _end(number: int, frame: Any) -> None:
@@ -82,16 +88,26 @@ def _end(number: int, frame: Any) -> None:
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, lambda *_: _end_at_once(number))
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-    raise Ended(number)
+    _kill_workers()  # before they notice that their pipes are gone, and say so
+    raise KeyboardInterrupt if number == signal.SIGINT else Ended(number)
 
 
 def _end_at_once(number: int) -> None:
-    end_workers()
+    _kill_workers()
     os._exit(128 + number)
 
 
+def _kill_workers() -> None:
+    """Kill the processes that joblib has started or is starting, where the system lists a process's children."""
+    for children in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            for child in map(int, children.read_text().split()):
+                if WORKERS in Path(f"/proc/{child}/cmdline").read_bytes():
+                    os.kill(child, signal.SIGKILL)
+
+
 def end_workers() -> None:
-    """End the processes that joblib has started, and not wait for their work."""
+    """End what is left of joblib's pool, and not wait for its work."""
     pools = sys.modules.get("joblib.externals.loky.reusable_executor")
     executor = getattr(pools, "_executor", None)
     if executor is not None:
