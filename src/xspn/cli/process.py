@@ -14,8 +14,6 @@ from typing import Any, TextIO, cast
 from xspn.cli.output import say
 
 WORKERS = b"loky.backend.popen_loky"  # in a worker's command; the tracker of resources cleans up and ends by itself
-    b"loky.backend.popen_loky"  # in the command of a worker; the tracker of resources cleans up and ends by itself
-)
 PATIENCE = 5.0  # seconds for threads to come to an end and for files to be removed that are half written
 
 
