@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xspn._core.errors import DatasetError, ParameterError
-from xspn.cli.output import print_json, print_table, say
+from xspn.cli.output import check_out_folder, print_json, print_table, say
 
 if TYPE_CHECKING:
     from xspn.datasets.dataset import Dataset
@@ -139,11 +139,9 @@ def _make(args: argparse.Namespace) -> int:
 
     if args.seed < 0:
         raise ParameterError(f"--seed: expected a number of at least 0, found {args.seed}")
+    check_out_folder(args.out)
     data = synthetic.make(args.name, args.n_train, args.n_valid, args.n_test, random_state=args.seed)
-    try:
-        args.out.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise ParameterError(f"--out: expected a folder, found a file at {args.out}") from error
+    args.out.mkdir(parents=True, exist_ok=True)
     stem = data.name.lower()
     written = _write_tables(data, args.out, stem, args.format)
     if data.truth is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from importlib import import_module
 
-from xspn._core.errors import XSPNError
+from xspn._core.errors import ParameterError, XSPNError
 from xspn._version import __version__
 from xspn.cli.output import say
 from xspn.cli.parser import Parser
@@ -33,6 +33,7 @@ FAILED = 1
 USER_ERROR = 2
 INTERRUPTED = 130
 OF_A_SIGNAL = 128  # and its number
+USERS_ERRORS = (errno.ELOOP, errno.ENAMETOOLONG)
 USERS_FILES = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
 
 
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     args = _parser().parse_args(arguments)
     try:
+        _refuse_zero_bytes(args)
         status = int(args.run(args))
         sys.stdout.flush()
     except BrokenPipeError:
@@ -62,6 +64,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _fail(error, USER_ERROR)
     except OSError as error:
         _leave_stdout()
+        if error.errno in USERS_ERRORS:
+            return _fail(error, USER_ERROR)
         return _fail("standard output is closed" if error.errno == errno.EBADF else error, FAILED)
     except MemoryError:
         return _fail("out of memory", FAILED)
@@ -73,6 +77,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return _fail(f"a fault of this program ({said}); XSPN_TRACEBACK=1 shows where", FAILED)
     return status
+
+
+def _refuse_zero_bytes(args: argparse.Namespace) -> None:
+    """Refuse what no name of a file, and no cell of a table, can hold."""
+    for name, value in vars(args).items():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str | os.PathLike) and "\0" in os.fspath(text):
+                raise ParameterError(f"{name}: a zero byte in {os.fspath(text)!r}")
 
 
 def _leave_stdout() -> None:

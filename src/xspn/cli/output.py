@@ -95,6 +95,16 @@ def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | P
             raise ParameterError(f"{path}: named for two outputs; name another file for one of them")
 
 
+def check_out_folder(path: Path) -> None:
+    """Refuse a folder to write to that cannot be one, before any work is done for it."""
+    from xspn.io.files import check_folder
+
+    nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not nearest.is_dir():
+        raise ParameterError(f"--out: expected a folder, found a file at {nearest}")
+    check_folder(nearest / "any")
+
+
 def _is_within(path: str, other: str) -> bool:
     """Whether a file is another one, by whatever name, or lies in that folder."""
     if os.path.isdir(other):

@@ -109,6 +109,8 @@ def _answer(circuit: "Circuit", known: dict[int, float], question: Question) -> 
     table = circuit.marginals(row)
     size = 2 if domain is None or domain.cardinality is None else domain.cardinality
     chances = table[0, variable, :size] if table.ndim == 3 else np.array([1 - table[0, variable], table[0, variable]])
+    if size == 1:
+        chances = np.ones(1)  # the only value that there is
     if question.code is not None:
         return {"ask": question.text, "kind": "probability", "probability": float(chances[int(question.code)])}
     labels = [circuit.columns.label(variable, code) for code in range(size)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xspn._core.errors import ParameterError
 from xspn.cli.cluster import add_cluster_option, on_cluster
-from xspn.cli.output import say
+from xspn.cli.output import check_out_folder, say
 
 if TYPE_CHECKING:
     from xspn.experiments.store import Store
@@ -49,8 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if unknown:
         raise ParameterError(f"--models: expected some of {', '.join(known_models())}, found {unknown[0]!r}")
     require_matplotlib()  # before hours of work, not after
-    if args.out.exists() and not args.out.is_dir():
-        raise ParameterError(f"--out: expected a folder, found a file at {args.out}")
+    check_out_folder(args.out)
     targets = TARGETS if "all" in args.what else tuple(dict.fromkeys(args.what))
     store = Store((args.out / "units").resolve())  # the same place for a worker with another working folder
     refused = _merge(store, args.merge)

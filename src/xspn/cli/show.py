@@ -73,17 +73,27 @@ def _why(notes: dict[str, Any], node: int, n_nodes: int, as_json: bool) -> int:
             "--why: the model file tells of no decisions; `xspn fit` writes files that do, but for those with --target "
             "and for mixtures that EM fitted all of"
         )
-    found = [entry for entry in trace if entry["node"] == node]
+    try:
+        found = [entry for entry in trace if entry["node"] == node]
+        lines = [line for entry in found for line in _said(entry)]
+    except (LookupError, TypeError, ValueError) as error:
+        raise DataError("--why: what the model file tells of decisions was altered and cannot be read") from error
     if as_json:
         return print_json({"node": node, "decisions": found})
     if not found:
         say(f"node {node} is part of a leaf or a product that was made above it; no decision of its own")
-    for entry in found:
-        detail = f" ({entry['detail']})" if entry["detail"] else ""
-        say(f"node {node}: {entry['what']}{detail}")
-        say(f"  columns   {shortened(entry['variables'], 8)} ({len(entry['variables'])})")
-        where = f" where {entry['where']}" if entry["where"] else ""
-        say(f"  rows      {entry['rows']:,g}{where}")
-        if entry["evidence"]:
-            say(f"  evidence  {entry['evidence']}")
+    for line in lines:
+        say(line)
     return 0
+
+
+def _said(entry: dict[str, Any]) -> list[str]:
+    """Say what a decision was, and why, in a few lines."""
+    detail = f" ({entry['detail']})" if entry["detail"] else ""
+    where = f" where {entry['where']}" if entry["where"] else ""
+    lines = [
+        f"node {entry['node']}: {entry['what']}{detail}",
+        f"  columns   {shortened(entry['variables'], 8)} ({len(entry['variables'])})",
+        f"  rows      {entry['rows']:,g}{where}",
+    ]
+    return [*lines, f"  evidence  {entry['evidence']}"] if entry["evidence"] else lines

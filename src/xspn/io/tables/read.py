@@ -67,6 +67,8 @@ def _text(content: bytes, source: str, options: ReadOptions) -> TableFile:
             f"{source}, line {line}: not {options.encoding} text (byte 0x{content[error.start]:02x}); "
             "say which it is, as in --encoding latin-1"
         ) from error
+    except UnicodeError as error:  # of encodings that know no places
+        raise DataError(f"{source}: not {options.encoding} text ({error!s:.100})") from error
     return parse_csv(text, source, options.delimiter, options.header, (*MISSING, *options.missing))
 
 
@@ -89,7 +91,7 @@ def _parquet(path: Path) -> TableFile:
 
 
 def _plain_arrays(stream: IO[bytes]) -> dict[str, Any]:
-    """Return the arrays of an npz file, none of which is longer than the file says: nothing is unpacked without bounds."""
+    """Return the arrays of an npz file, if unpacked they are not out of all proportion to the file."""
     import numpy as np
 
     with zipfile.ZipFile(stream) as archive:
