@@ -1,0 +1,5 @@
+TARGETS = {}
+
+
+def prepare():
+    pass
