@@ -2,8 +2,11 @@
 
 import os
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"  # before NumPy: threads do not survive a fork, and cases run side by side
+# Before anything is imported that looks at them: threads do not survive a fork, cases run side by side, and allocators
+# that set address space aside beforehand meet the limit of memory for no reason of ours.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
+    os.environ[name] = "1"
+os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
 
 import argparse
 import sys
@@ -56,10 +59,14 @@ def isolate(scratch):
     os.environ.pop("XSPN_TRACEBACK", None)
 
 
-def one_again(target, seed, scratch):
+def prepare():
+    """Make what cases have in common, once, before any process is forked."""
     for module in MODULES:
-        if target in module.TARGETS:
-            module.prepare()
+        module.prepare()
+
+
+def one_again(target, seed, scratch):
+    prepare()
     outcome = run_case(target, TARGETS[target], seed, scratch)
     say(f"{target}:{seed}: {outcome.failure or outcome.word} in {outcome.seconds:.2f} s")
     if outcome.failure:
@@ -71,9 +78,7 @@ def many(chosen, base, args, scratch):
     """Run cases until the time is over; the target that has had the least time so far goes next."""
     say(f"seed {base}, {args.seconds:g} s, {', '.join(chosen)}")
     started = time.monotonic()
-    for module in MODULES:
-        if set(chosen) & set(module.TARGETS):
-            module.prepare()
+    prepare()
     say(f"prepared in {time.monotonic() - started:.0f} s")
     begun = said = time.monotonic()
     spent, given = dict.fromkeys(chosen, 0.0), Counter()
