@@ -121,8 +121,8 @@ WORDS = [
 ]  # fmt: skip
 TABLES = (
     "survey.csv", "survey.csv", "bits.csv", "bits.csv", "bare.data", "tabs.tsv", "odd.csv", "constant.csv", "huge.csv",
-    "one.csv", "empty.csv", "header.csv", "ragged.csv", "twice.csv", "zero.csv", "infinite.csv", "notes.txt", "fake.npz",
-    "fake.parquet", "latin.csv", "bits.npz", "two.npz", "flat.npz", "bits.parquet", "model.json", "new.csv", "folder",
+    "one.csv", "empty.csv", "header.csv", "ragged.csv", "twice.csv", "zero.csv", "infinite.csv", "notes.txt", "new.csv",
+    "fake.parquet", "latin.csv", "bits.npz", "two.npz", "flat.npz", "bits.parquet", "model.json", "fake.npz", "folder",
     "nowhere.csv", "-",
 )  # fmt: skip
 MODELS = (
