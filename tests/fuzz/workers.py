@@ -113,7 +113,7 @@ class Worker:
     def outcome(self):
         """The outcome of the task, after its process has answered, died, or outstayed its time; the last two end it."""
         target, seed = self.task
-        seconds = time.monotonic() - self.started
+        seconds, slow = time.monotonic() - self.started, self.overdue()
         answered = False
         with contextlib.suppress(EOFError, ConnectionError):
             answered = self.pipe.poll() and self.pipe.recv()
@@ -121,7 +121,8 @@ class Worker:
         if answered:
             self.done += 1
             return answered
-        slow = self.process.is_alive()
+        if not slow:
+            self.process.join()  # the pipe ends a moment before the process does
         self.stop()
         code = self.process.exitcode
         stack = self.log.read_text(errors="replace") if self.log.exists() else ""
