@@ -187,6 +187,15 @@ def test_the_full_test_refuses_wide_tables(rng):
         XSPN(exchangeability="full").fit(rng.integers(0, 2, size=(100, 20)))
 
 
+def test_a_column_without_values_needs_no_smoothing(rng):
+    X = rng.integers(0, 2, (60, 4)).astype(float)
+    X[:, 1] = np.nan
+    for fallback in ("auto", "factorized", "chow_liu", "blocks"):
+        model = XSPN(smoothing=0.0, fallback=fallback, random_state=0).fit(X)
+        assert model.circuit_.marginals()[0, 1] == pytest.approx(0.5)
+        assert np.isfinite(model.score(X))
+
+
 def test_several_circuits_of_a_table_without_any_value_are_alike(rng):
     model = XSPN(n_estimators=2, random_state=0).fit(np.full((5, 3), np.nan), sample_weight=rng.random(5))
     assert total_probability(model.circuit_) == pytest.approx(1, abs=1e-9)

@@ -97,7 +97,8 @@ def typed(arguments, stdin, folder):
     out, err = io.BytesIO(), io.BytesIO()
     os.chdir(folder)
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
-    sys.stdout, sys.stderr = (io.TextIOWrapper(stream, "utf-8", write_through=True) for stream in (out, err))
+    sys.stdout = io.TextIOWrapper(out, "utf-8", write_through=True)
+    sys.stderr = io.TextIOWrapper(err, "utf-8", errors="backslashreplace", write_through=True)  # as Python's own is
     try:
         status = main(arguments)
     except SystemExit as stop:
@@ -116,7 +117,7 @@ def typed(arguments, stdin, folder):
 
 WORDS = [
     "", " ", "-", "--", "-1", "0", "1", "2", "0.5", "1e999", "nan", "-inf", "x", "yes", "no", "*", "?", "[", "a=b", "=",
-    "é", "count(*)", "count()", "\x1b[31m", "../up.json", "/dev/null", "folder", "nowhere/x.csv", "x" * 300, "\ud800",
+    "é", "count(*)", "count()", "\x1b[31m", "../up.json", "/dev/null", "folder", "nowhere/x.csv", "x" * 300, "\udcff",
     "99999999999999", "a\nb", "%s", "{}", "-o", "--json",
 ]  # fmt: skip
 TABLES = (
@@ -272,7 +273,7 @@ class Typist:
             del words[int(self.rng.integers(len(words)))]
         if self.rng.random() < 0.08:
             words.insert(int(self.rng.integers(len(words) + 1)), self.one(*WORDS))
-        return [word.encode("utf-8", "replace").decode() if self.rng.random() < 0.9 else word for word in words]
+        return words
 
     def of_fit(self):
         out = [

@@ -4,12 +4,11 @@ Discrete variables are enumerated; real ones are integrated out leaf by leaf, wh
 rows and columns of the covariance matrix out. Everything is in log space, so nothing underflows.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
 from itertools import product
 
 import numpy as np
-from scipy.special import logsumexp
 from scipy.stats import norm
 
 from xspn import (
@@ -34,13 +33,11 @@ def log(values):
         return np.log(values)
 
 
-def log_sum(values, axis=None):
+def log_sum(values):
     """log Σ exp, −inf for nothing."""
     values = np.asarray(values, dtype=float)
-    if np.isneginf(values).all():
-        return np.full(np.sum(values, axis=axis).shape, -np.inf)[()]
-    with np.errstate(divide="ignore"):
-        return logsumexp(values, axis=axis)
+    largest = values.max(initial=-np.inf)
+    return -np.inf if np.isneginf(largest) else float(largest + np.log(np.exp(values - largest).sum()))
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------------
@@ -123,6 +120,19 @@ def leaf_moments(leaf, row):
     return out, left
 
 
+def once_a_row(answer):
+    """Answers are asked for again by every back end: keep them."""
+
+    @wraps(answer)
+    def kept(self, row):
+        key = (answer.__name__, row.tobytes())
+        if key not in self.kept:
+            self.kept[key] = answer(self, row)
+        return self.kept[key]
+
+    return kept
+
+
 # -- circuits ----------------------------------------------------------------------------------------------------------
 
 
@@ -131,6 +141,7 @@ class Definition:
     """A circuit by its definition; `worlds` are all assignments of the discrete variables."""
 
     circuit: object
+    kept: dict = field(default_factory=dict)
 
     @cached_property
     def scope(self):
@@ -174,6 +185,7 @@ class Definition:
     def _of_worlds(self):
         return self.whole_log(self.worlds)
 
+    @once_a_row
     def joint(self, row):
         """log P(world, what the row says): (worlds,), −inf where they disagree."""
         known = [v for v in self.discrete if not np.isnan(row[v])]
@@ -189,6 +201,7 @@ class Definition:
     def log_likelihood(self, rows):
         return np.array([log_sum(self.joint(row)) for row in rows])
 
+    @once_a_row
     def marginals(self, row):
         """P(variable = value | row): {variable: (values,)}."""
         joint = self.joint(row)
@@ -225,6 +238,7 @@ class Definition:
             found.append(own if own is not None and len(own) <= MOST_COMPONENTS else None)
         return found[-1]
 
+    @once_a_row
     def moments(self, row):
         """E and Cov of all variables of the scope given a row, by the law of total covariance; None if too large."""
         if self.components is None:
