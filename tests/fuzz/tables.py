@@ -326,7 +326,7 @@ def check_deviations(model, X):
     for j, domain in enumerate(model.columns_.domains):
         if domain is None or domain.is_discrete:
             continue
-        own = pd.Series(X.iloc[:, j] if isinstance(X, pd.DataFrame) else X[:, j])
+        own = X.iloc[:, j] if isinstance(X, pd.DataFrame) else pd.Series(np.asarray(X)[:, j])
         values = own.dropna().to_numpy(dtype=float)
         if len(values) < ENOUGH_ROWS or np.abs(values).max() > LARGE:
             continue
