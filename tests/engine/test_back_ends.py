@@ -8,7 +8,7 @@ import pytest
 
 from support.cases import any_case
 from support.circuits import any_rows
-from xspn import Bernoulli, Circuit, Gaussian, Product, Sum
+from xspn import Bernoulli, Circuit, Exchangeable, Gaussian, Product, Sum
 from xspn._core.errors import DataError, EvidenceError, ParameterError, QueryError
 from xspn.engine import RowBlock, Semiring, Simple
 from xspn.engine.compiled import Compiled
@@ -100,6 +100,13 @@ def test_rows_that_underflow_are_computed_again(n):
         np.testing.assert_allclose(fast.log_likelihood(rows), simple.log_likelihood(rows), rtol=0, atol=tolerance)
         np.testing.assert_allclose(fast.marginals(rows), simple.marginals(rows), atol=tolerance)
         assert_same_statistics(fast, simple, rows, np.linspace(0, 1, len(rows)))
+
+
+def test_marginals_of_rows_far_less_probable_than_others():
+    """A whole row of two zeros has probability e⁻⁸⁰⁰; with warnings as errors nothing may overflow beside it."""
+    circuit = Circuit(Exchangeable([0, 1], log_weights=[-800.0, np.log(0.25), np.log(0.5)]))
+    for backend in (Simple(circuit.program), Compiled(circuit.program)):
+        np.testing.assert_array_equal(backend.marginals(np.zeros((3, 2)))[:, :, 1], np.zeros((3, 2)))
 
 
 def test_impossible_evidence_is_refused_by_its_row():

@@ -165,6 +165,13 @@ def test_rows_and_columns_without_any_value(frame):
     assert model.columns_.domains[3] == Domain.binary()
 
 
+@pytest.mark.parametrize("dtype", ["str", "string"])
+def test_samples_of_a_column_of_text_without_any_text_can_be_read_again(rng, dtype):
+    frame = pd.DataFrame({"a": rng.normal(size=20), "b": pd.Series([None] * 20, dtype=dtype)})
+    model = XSPN(random_state=0).fit(frame)
+    assert np.isfinite(model.score_samples(model.sample(5, random_state=0))).all()
+
+
 def test_arrays_of_numbers_come_back_as_arrays(rng):
     X = np.column_stack(
         [rng.integers(0, 2, 200), rng.integers(0, 5, 200), rng.normal(size=200), rng.integers(2001, 2004, 200)]

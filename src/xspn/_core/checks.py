@@ -10,6 +10,7 @@ from xspn._core.arrays import AnyArray, FloatArray, IntArray
 from xspn._core.errors import DataError, DataTypeError, ParameterError
 
 Names = tuple[str, ...]
+LARGEST_WEIGHT = 1e100  # sums and squares of weights must be numbers too
 
 
 def table(X: Any, n_columns: int | None = None, names: Names | None = None, what: str = "X") -> AnyArray:
@@ -234,6 +235,9 @@ def weights_of_rows(weights: Any, n_rows: int, what: str = "sample_weight") -> F
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(f"{what}: expected finite weights of at least 0, found {array[row]} at row {row}")
+    if array.max(initial=0.0) > LARGEST_WEIGHT:
+        row = int(np.argmax(array))
+        raise DataError(f"{what}: expected weights of at most {LARGEST_WEIGHT:g}, found {array[row]:g} at row {row}")
     return array
 
 

@@ -49,8 +49,9 @@ class Gaussian(Univariate):
 
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the log-density, or 0 where the value is missing."""
-        z = (x[:, 0] - self.mean) / self.std
-        return np.where(np.isnan(z), 0.0, -0.5 * (z * z + LOG_2PI) - np.log(self.std))
+        with np.errstate(over="ignore"):  # a logarithm beyond the largest number is −inf
+            z = (x[:, 0] - self.mean) / self.std
+            return np.where(np.isnan(z), 0.0, -0.5 * (z * z + LOG_2PI) - np.log(self.std))
 
     @classmethod
     def together(cls, leaves: Sequence[Self]) -> Together:

@@ -74,6 +74,8 @@ def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, d
             categories = pandas.Index(list(labels or ()), dtype=inner)
             dtype = pandas.CategoricalDtype(categories, ordered=domain is not None and domain.ordered)
         return pandas.Categorical(values, dtype=dtype)
+    if labels is None and str(dtype).startswith(("str", "large_string")):
+        return values  # a column of text in which every cell was empty: numbers must not become words
     if labels is None:
         values = _numbers(codes, domain, dtype)
     elif getattr(dtype, "kind", "O") in "biufc" and any(isinstance(label, str) for label in labels):
