@@ -5,7 +5,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 RUN := .venv/.run
 DEV := .venv/.dev
 
-.PHONY: venv demo test check bench docs clean
+.PHONY: venv demo test check fuzz bench docs clean
 .DEFAULT_GOAL := demo
 
 venv: $(DEV)
@@ -32,6 +32,16 @@ check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/test_imports.py
+
+# Random input for so many seconds, from a seed that is printed (SEED=7 for the same again); then the property tests with
+# examples that nobody has seen. EXPLORE= leaves these out.
+SECONDS ?= 600
+SEED ?=
+EXPLORE ?= yes
+
+fuzz: $(DEV)
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+	$(if $(EXPLORE),HYPOTHESIS_PROFILE=explore $(BIN)/pytest -q -n 2 tests/properties tests/model)
 
 # The site, in build/site: open index.html in a browser.
 docs: $(DEV)

@@ -1,4 +1,9 @@
-"""Settings for the whole suite: hypothesis and `rng` draw the same examples every time, on any machine."""
+"""Settings for the whole suite: hypothesis and `rng` draw the same examples every time, on any machine.
+
+With HYPOTHESIS_PROFILE=explore hypothesis draws new ones (`make fuzz`), and says how to draw those again that fail.
+"""
+
+import os
 
 import numpy as np
 import pytest
@@ -11,7 +16,8 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.load_profile("xspn")
+settings.register_profile("explore", settings.get_profile("xspn"), derandomize=False, database=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "xspn"))
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import resource
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum, load, save
 from xspn._core.errors import DataTypeError, FormatError
 from xspn.io import from_json, to_json
+from xspn.io.json_format import from_json_with_notes
+from xspn.model.columns import Columns
 from xspn.statistics import Blocks
 
 SWITCHES = [
@@ -264,3 +268,128 @@ def test_layout_and_order_of_keys_do_not_matter():
     data = json.loads(TEXT)
     shuffled = json.dumps(dict(reversed(data.items())), indent=3, ensure_ascii=True)
     assert from_json(shuffled).summary() == CIRCUIT.summary()
+
+
+# -- content without bounds --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def little_memory():
+    """Allow no more than 200 MB on top of what the process has."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        taken = int(file.read().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (taken + 200_000_000, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def deep(levels):
+    value = 0.5
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (in_node("bernoulli", variables=[10**10]), "not all columns from 0 to 8"),
+        (in_node("bernoulli", variables=[10**30]), "not all columns from 0 to 8"),
+        (in_node("exchangeable", variables=[0, 10**9]), "not all columns from 0 to 8"),
+        (in_node("bernoulli", variables=[True]), "not all columns"),
+        (in_node("sum", children=[True, 0]), "not all earlier nodes"),
+        (in_node("exchangeable", statistic={"name": "total", "cardinality": 10**30}), "from 2 to 20000000"),
+        (in_node("exchangeable", statistic={"name": "value_counts", "cardinality": 10**30}), "from 2 to 20000000"),
+        (in_node("exchangeable", statistic={"name": "value_counts", "cardinality": 10**7}), "classes, more than"),
+        (in_node("exchangeable", statistic={"name": "total", "cardinality": 10**4200}), "40 are read"),
+        (in_node("bernoulli", p=10**300), "40 are read"),
+        (in_node("bernoulli", p=deep(150)), "nested deeper than the 100 levels"),
+        (in_node("bernoulli", p=deep(700)), "nested deeper than the 100 levels"),
+        (lambda data: data["domains"].__setitem__(0, {"cardinality": 10**4200}), "40 are read"),
+        (lambda data: data["domains"].__setitem__(0, {"cardinality": 10**30}), "domains do not fit"),
+        (lambda data: data["domains"].__setitem__(0, deep(300)), "nested deeper|domains do not fit"),
+    ],
+)
+def test_content_without_bounds_is_refused_at_once(change, message):
+    """A variable of 10**10 took 1.5 GB, a cardinality of 10**4200 four minutes."""
+    text = altered(change)
+    with little_memory(), pytest.raises(FormatError, match=message):
+        from_json(text)
+
+
+@pytest.mark.parametrize("levels", [101, 500, 990, 5000])
+def test_notes_nested_without_end(levels):
+    text = to_json(CIRCUIT, notes={"kept": "HERE"}).replace('"HERE"', "[" * levels + "]" * levels)
+    with pytest.raises(FormatError, match=r"nested deeper|does not match"):
+        from_json(text)
+    with pytest.raises(FormatError, match="nested deeper than the 100 levels"):
+        to_json(CIRCUIT, notes={"kept": deep(levels)})
+
+
+@pytest.mark.parametrize("dtype", ["evil", "datetime64[ns]", "int64; import os", "", "O" * 1000, "int63", 5])
+def test_types_of_columns_that_are_none(dtype):
+    def change(data):
+        data.update(schema=2, labels=None, dtypes=[dtype] * 9)
+        content = {key: data[key] for key in ("names", "domains", "labels", "dtypes", "nodes")}
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        data["digest"] = hashlib.sha256(canonical.encode()).hexdigest()
+
+    with pytest.raises(FormatError, match="is not a t"):
+        from_json(altered(change, digest=False))
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        *(
+            "bool",
+            "boolean",
+            "object",
+            "str",
+            "string",
+            "string[python]",
+            "int8",
+            "uint64",
+            "Int64",
+            "Float64",
+            "float32",
+        ),
+        *("category", "category[int64]", "category[string]", "int64[pyarrow]", "double[pyarrow]", "Sparse[int64, 0]"),
+    ],
+)
+def test_types_of_columns_that_pandas_has(dtype):
+    circuit = Circuit.of_columns(CIRCUIT.graph, Columns.of(CIRCUIT.domains, dtypes=[dtype] * 9))
+    assert from_json(to_json(circuit)).columns.dtypes == (dtype,) * 9
+
+
+def test_large_labels_and_notes_are_read():
+    """Limits are for what costs memory or time: numbers that a table held are none of that."""
+    circuit = Circuit(Bernoulli(0, p=0.5), labels=[[2**64 - 1, 10**30]])
+    notes = {"count": 10**39, "list": list(range(1000))}
+    again, found = from_json_with_notes(to_json(circuit, notes=notes))
+    assert again.labels == circuit.labels
+    assert found == notes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        in_node("bernoulli", variables=deep(900)),
+        in_node("bernoulli", type=deep(900)),
+        in_node("sum", weights=deep(900)),
+        in_node("sum", children=deep(900)),
+        in_node("exchangeable", statistic={"name": deep(900)}),
+        in_node("exchangeable", statistic=deep(900)),
+        lambda data: data.update(names=deep(900)),
+        lambda data: data.update(nodes=deep(900)),
+        lambda data: data.update(domains=deep(900)),
+        in_node("bernoulli", p=["x"] * 100_000),
+    ],
+)
+def test_deep_or_long_content_anywhere(change):
+    with pytest.raises(FormatError) as refused:
+        from_json(altered(change))
+    assert len(str(refused.value)) < 2000

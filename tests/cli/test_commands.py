@@ -195,6 +195,16 @@ def test_real_and_categorical_variables(run, tmp_path):
     assert out.count(",blue\n") == 5
 
 
+def test_a_column_of_one_word_can_be_asked_for(run, tmp_path):
+    table = tmp_path / "same.csv"
+    table.write_text("same,bit\n" + "".join(f"word,{k % 2}\n" for k in range(40)))
+    assert run("fit", table, "-o", tmp_path / "same.json")[0] == 0
+    [own] = answer(run, "query", tmp_path / "same.json", "--given", "bit=1", "--ask", "same")["answers"]
+    assert own["values"] == [{"value": "word", "probability": 1.0}]
+    [own] = answer(run, "query", tmp_path / "same.json", "--ask", "same=word")["answers"]
+    assert own["probability"] == 1.0
+
+
 # -- score, sample, impute, classify -----------------------------------------------------------------------------------
 
 
@@ -312,6 +322,24 @@ def test_which_columns_can_be_interchanged(run, survey):
     status, out, _ = run("test", survey, "--exclude", "name")
     assert status == 0
     assert "can be interchanged" in out
+
+
+def test_what_speaks_against_all_columns_is_named(run, tmp_path):
+    rng = np.random.default_rng(0)
+    bits = (rng.random((300, 60)) < 0.3).astype(int)
+    bits[:, 7] = rng.random(300) < 0.7
+    names = ",".join(f"item {i}" for i in range(60))
+    rows = "\n".join(",".join(map(str, own)) for own in bits)
+    (tmp_path / "items.csv").write_text(f"{names}\n{rows}\n", encoding="utf-8")
+    _, out, _ = run("test", tmp_path / "items.csv")
+    assert out.startswith("all 60 columns exchangeable: rejected by: mean of item 7, p = ")
+    assert answer(run, "test", tmp_path / "items.csv")["all_columns"]["decided_by"] == "mean of item 7"
+    _, out, _ = run("test", tmp_path / "items.csv", "--exclude", "item 7")
+    assert out.startswith("all 59 columns exchangeable: not rejected, p = ")
+    status, _, _ = run("fit", tmp_path / "items.csv", "-o", tmp_path / "model.json")
+    assert status == 0
+    why = load_with_notes(tmp_path / "model.json")[1]["trace"]
+    assert why[0]["evidence"].startswith("global test: mean of item 7, ")
 
 
 def test_interchangeable_columns_of_any_kind(run, tmp_path):

@@ -1,5 +1,7 @@
 """`xspn reproduce`: a quick run on generated data, errors, merging, reports without running."""
 
+import json
+
 import pytest
 
 from xspn import datasets
@@ -71,3 +73,26 @@ def test_a_file_in_the_way_is_told(capsys, tmp_path):
     status, _, told = reproduce(capsys, "figure1", "--out", tmp_path / "taken")
     assert status == 2
     assert "--out: expected a folder" in told
+
+
+def test_the_report_goes_on_without_malformed_results_and_says_so(capsys, tmp_path):
+    out, other = tmp_path / "out", tmp_path / "other"
+    quick = ("table1", "--quick", "--datasets", "mevm-small", "--models", "SPN", "XSPN-TF", "--out", out)
+    assert reproduce(capsys, *quick)[0] == 0
+    first, second, *_ = sorted((out / "units").rglob("*.json"))
+    data = json.loads(first.read_text())
+    data["unit"]["dataset"] = "../../../escaped"
+    first.write_text(json.dumps(data))
+    second.write_text("{")
+    status, said, told = reproduce(capsys, "table1", "--report-only", "--out", out)
+    assert status == 1
+    assert "report: " in said
+    for path in (first, second):
+        assert f"left out: {path}: " in told
+        assert str(path) in (out / "report.md").read_text()
+    status, _, told = reproduce(capsys, "table1", "--report-only", "--merge", out, "--out", other)
+    assert status == 1
+    assert "2 results taken over" in told
+    assert told.count("left out: ") == 2 + told.count("its files are not here")
+    assert not list(tmp_path.glob("escaped*"))
+    assert reproduce(capsys, *quick)[0] == 0, "what was damaged is made anew"

@@ -143,9 +143,10 @@ def test_supports_are_the_values_of_positive_probability(case):
 
 
 def test_moments(case):
-    mean, second = case.leaf.moments()
+    mean, covariance = case.leaf.moments()
     np.testing.assert_allclose(mean, case.probabilities @ case.worlds, **CLOSE)
-    np.testing.assert_allclose(second, (case.worlds * case.probabilities[:, None]).T @ case.worlds, **CLOSE)
+    away = case.worlds - case.probabilities @ case.worlds
+    np.testing.assert_allclose(covariance, (away * case.probabilities[:, None]).T @ away, **CLOSE)
 
 
 def test_ones_are_counted(case):
@@ -272,3 +273,23 @@ def test_no_rows_give_no_answers(case):
     assert case.leaf.sample(none, np.random.default_rng(0)).shape == none.shape
     assert case.leaf.marginals(none).shape == (0, len(case.cardinalities), max(case.cardinalities))
     assert not case.leaf.statistics(none, np.empty(0)).any()
+
+
+@pytest.mark.parametrize("name", list(leaves))
+def test_leaves_together_answer_as_each_alone(name):
+    """A family that evaluates many leaves at once gives what its leaves give one by one."""
+    rng = np.random.default_rng(0)
+    own = [leaves[name].example(rng, int(rng.integers(4))) for _ in range(30)]
+    together = leaves[name].together(own)
+    if together is None:
+        return
+    for leaf in own:
+        (variable,) = leaf.variables
+        column = np.append(leaf.sample(np.full((6, 1), np.nan), rng), np.nan)
+        rows = np.full((len(column), 10), np.nan)
+        rows[:, variable] = column
+        alike = [other for other in own if other.variables == leaf.variables and other.domains == leaf.domains]
+        found, best = (leaves[name].together(alike)(rows, mode) for mode in (False, True))
+        for place, other in enumerate(alike):
+            np.testing.assert_allclose(found[place], other.log_prob(column[:, None]), rtol=1e-14)
+            np.testing.assert_allclose(best[place], other.mode(column[:, None])[1], rtol=1e-14)

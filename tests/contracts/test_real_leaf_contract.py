@@ -23,8 +23,8 @@ class Case:
 
     def __init__(self, family, seed):
         self.leaf = leaves[family].example(np.random.default_rng(seed))
-        mean, second = self.leaf.moments()
-        spread = float(np.sqrt(second[0, 0] - mean[0] ** 2))
+        mean, covariance = self.leaf.moments()
+        spread = float(np.sqrt(covariance[0, 0]))
         self.grid = np.linspace(mean[0] - 12 * spread, mean[0] + 12 * spread, GRID_POINTS)[:, None]
         self.mass = np.exp(self.leaf.log_prob(self.grid)) * (self.grid[1, 0] - self.grid[0, 0])
 
@@ -46,9 +46,9 @@ def test_a_missing_value_is_integrated_out(case):
 
 
 def test_moments(case):
-    mean, second = case.leaf.moments()
+    mean, covariance = case.leaf.moments()
     np.testing.assert_allclose(mean, [case.mass @ case.grid[:, 0]], atol=1e-9)
-    np.testing.assert_allclose(second, [[case.mass @ case.grid[:, 0] ** 2]], atol=1e-9)
+    np.testing.assert_allclose(covariance, [[case.mass @ (case.grid[:, 0] - mean[0]) ** 2]], atol=1e-9)
 
 
 def test_means_given_what_is_seen(case):

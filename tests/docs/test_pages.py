@@ -1,5 +1,6 @@
 """Every page's Python and commands, run as printed, give what is printed; the site builds without a warning."""
 
+import html
 import importlib.util
 import re
 import subprocess
@@ -41,7 +42,15 @@ def test_the_site_builds_without_a_warning(tmp_path):
     maths = (site / "maths.html").read_text(encoding="utf-8")
     assert "<math" in maths
     assert "arithmatex" not in maths
+    shown = html_text(site / "examples.html")
+    for script in sorted((ROOT / "examples").glob("*.py")):
+        assert script.read_text(encoding="utf-8").strip() in shown, f"the page of examples does not show {script.name}"
     assert faults_of_site(site) == []
+
+
+def html_text(page):
+    """The text of a page as a reader sees it."""
+    return html.unescape(re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8")))
 
 
 def faults_of_site(site):

@@ -1,11 +1,14 @@
 """All back ends answer as the simple passes do, whatever the circuit, the threads and the cutting into batches."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 from support.cases import any_case
 from support.circuits import any_rows
-from xspn import Bernoulli, Circuit, Gaussian, Product, Sum
+from xspn import Bernoulli, Circuit, Exchangeable, Gaussian, Product, Sum
 from xspn._core.errors import DataError, EvidenceError, ParameterError, QueryError
 from xspn.engine import RowBlock, Semiring, Simple
 from xspn.engine.compiled import Compiled
@@ -99,6 +102,13 @@ def test_rows_that_underflow_are_computed_again(n):
         assert_same_statistics(fast, simple, rows, np.linspace(0, 1, len(rows)))
 
 
+def test_marginals_of_rows_far_less_probable_than_others():
+    """A whole row of two zeros has probability e⁻⁸⁰⁰; with warnings as errors nothing may overflow beside it."""
+    circuit = Circuit(Exchangeable([0, 1], log_weights=[-800.0, np.log(0.25), np.log(0.5)]))
+    for backend in (Simple(circuit.program), Compiled(circuit.program)):
+        np.testing.assert_array_equal(backend.marginals(np.zeros((3, 2)))[:, :, 1], np.zeros((3, 2)))
+
+
 def test_impossible_evidence_is_refused_by_its_row():
     circuit = Circuit(Product([Bernoulli(0, p=0.0), Bernoulli(1, p=0.5)]))
     rows = np.zeros((30, 2))
@@ -159,3 +169,18 @@ def test_much_work_is_done_by_kernels_with_the_same_answers(monkeypatch):
 def test_unknown_choices_are_refused(arguments, fault):
     with pytest.raises(ParameterError, match=fault):
         Circuit(Bernoulli(0, p=0.5)).on(**arguments)
+
+
+@pytest.mark.parametrize("backend", ["simple", "compiled"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_pickled_evaluator_answers_alike(backend, seed):
+    circuit, possible, rows, _ = any_case(seed)
+    evaluator = circuit.on(backend, **({"threads": 1} if backend == "compiled" else {}))
+    asked = evaluator.log_likelihood(rows)  # with workspace and arrays made
+    for again in (pickle.loads(pickle.dumps(evaluator)), copy.deepcopy(evaluator)):
+        np.testing.assert_array_equal(again.log_likelihood(rows), asked)
+        np.testing.assert_array_equal(again.marginals(possible), evaluator.marginals(possible))
+        best, expected = again.mpe(possible), evaluator.mpe(possible)
+        np.testing.assert_array_equal(best.values, expected.values)
+        assert best.exact == expected.exact
+        assert again.names == evaluator.names

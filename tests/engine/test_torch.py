@@ -1,6 +1,8 @@
 """The torch back end on the CPU device answers as the simple passes do; without an accelerator it says so."""
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +85,35 @@ np.testing.assert_allclose(found, np.exp(circuit.log_likelihood(rows)), atol=1e-
         [sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+ORDERS = {
+    "as they are": lambda rows: rows,
+    "read-only": lambda rows: np.frombuffer(rows.tobytes(), rows.dtype).reshape(rows.shape),
+    "by columns": np.asfortranarray,
+    "backwards": lambda rows: rows[::-1, ::-1].copy()[::-1, ::-1],
+    "every other": lambda rows: np.repeat(np.repeat(rows, 2, axis=0), 2, axis=1)[::2, ::2],
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kind", ["?", "i1", ">i2", ">i8", "u2", ">u8", "f2", ">f4", "f8", ">f8"])
+@pytest.mark.filterwarnings("error")
+def test_rows_in_any_layout(order, kind):
+    circuit, possible, _ = counting_case(3)
+    rows = possible if np.dtype(kind).kind == "f" else np.nan_to_num(possible)
+    expected = circuit.on("simple").log_likelihood(rows)
+    laid_out = ORDERS[order](rows.astype(kind))
+    for backend in ("torch", "compiled", "simple"):
+        np.testing.assert_allclose(circuit.on(backend).log_likelihood(laid_out), expected, atol=1e-10)
+    possible_too = laid_out[np.isfinite(expected)]
+    found, same = (circuit.on(b).marginals(possible_too) for b in ("torch", "simple"))
+    np.testing.assert_allclose(found, same, atol=1e-10)
+
+
+def test_a_pickled_evaluator_answers_alike():
+    circuit, possible, _ = counting_case(5)
+    tensors = circuit.on("torch", dtype="float32")
+    for again in (pickle.loads(pickle.dumps(tensors)), copy.deepcopy(tensors)):
+        np.testing.assert_array_equal(again.log_likelihood(possible), tensors.log_likelihood(possible))
+        assert again.backend.dtype == torch.float32

@@ -58,6 +58,19 @@ def test_tables_that_cannot_be_learned_from_are_refused_by_their_place(kind, X, 
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (with_cell(-1e200), r"at most 1e\+100, found -1e\+200 at row 3, column 1; divide column 1 by a constant"),
+        (with_cell(1e-200), r"column 1 lie within 1e-200 of each other, .* multiply the column by a constant"),
+    ],
+)
+def test_numbers_whose_squares_are_none_are_refused(kind, X, message):
+    with pytest.raises(DataError, match=message):
+        fit(kind, X)
+
+
+@BOTH
 def test_text_is_refused_by_its_place(kind):
     for X in ([[0, 1], [0, "yes"]], np.array([["0", "1"], ["0", "yes"]])):
         with pytest.raises(DataTypeError, match=r"expected numbers, found '(0|yes)' at row"):
@@ -155,6 +168,7 @@ def test_unknown_parameters_are_refused():
         ([1, np.nan, 1, 1], "found nan at row 1"),
         ([1, np.inf, 1, 1], "found inf at row 1"),
         (["1", "1", "1", "1"], "expected numbers"),
+        ([1, 1, 1e300, 1], r"at most 1e\+100, found 1e\+300 at row 2"),
     ],
 )
 def test_bad_weights_are_refused(weights, message):
@@ -171,6 +185,20 @@ def test_a_gaussian_mixture_with_weights_is_refused(rng):
 def test_the_full_test_refuses_wide_tables(rng):
     with pytest.raises(XSPNError, match="full test: 20 variables"):
         XSPN(exchangeability="full").fit(rng.integers(0, 2, size=(100, 20)))
+
+
+def test_a_column_without_values_needs_no_smoothing(rng):
+    X = rng.integers(0, 2, (60, 4)).astype(float)
+    X[:, 1] = np.nan
+    for fallback in ("auto", "factorized", "chow_liu", "blocks"):
+        model = XSPN(smoothing=0.0, fallback=fallback, random_state=0).fit(X)
+        assert model.circuit_.marginals()[0, 1] == pytest.approx(0.5)
+        assert np.isfinite(model.score(X))
+
+
+def test_several_circuits_of_a_table_without_any_value_are_alike(rng):
+    model = XSPN(n_estimators=2, random_state=0).fit(np.full((5, 3), np.nan), sample_weight=rng.random(5))
+    assert total_probability(model.circuit_) == pytest.approx(1, abs=1e-9)
 
 
 @pytest.mark.parametrize(

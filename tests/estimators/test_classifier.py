@@ -192,10 +192,12 @@ def test_an_interrupted_fit_leaves_the_classifier_as_it_was(data, model, monkeyp
         (np.full(240, np.nan), "NaN"),
         (np.full(240, np.inf), "infinity"),
         (np.zeros((240, 2)), "1d array"),
+        (np.array([0, "a", None] * 80, dtype=object), "y: "),
+        ("labels", "y: "),
     ],
 )
 def test_bad_labels_are_refused(data, y, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DataError, match=message):
         XSPNClassifier().fit(data[0], y)
 
 

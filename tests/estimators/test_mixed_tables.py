@@ -165,6 +165,13 @@ def test_rows_and_columns_without_any_value(frame):
     assert model.columns_.domains[3] == Domain.binary()
 
 
+@pytest.mark.parametrize("dtype", ["str", "string"])
+def test_samples_of_a_column_of_text_without_any_text_can_be_read_again(rng, dtype):
+    frame = pd.DataFrame({"a": rng.normal(size=20), "b": pd.Series([None] * 20, dtype=dtype)})
+    model = XSPN(random_state=0).fit(frame)
+    assert np.isfinite(model.score_samples(model.sample(5, random_state=0))).all()
+
+
 def test_arrays_of_numbers_come_back_as_arrays(rng):
     X = np.column_stack(
         [rng.integers(0, 2, 200), rng.integers(0, 5, 200), rng.normal(size=200), rng.integers(2001, 2004, 200)]
@@ -218,3 +225,63 @@ def test_domains_are_a_parameter_like_others(frame):
     assert fitted.columns_.domains[list(frame).index("children")] == Domain.real()
     assert fitted.circuit_.labels[0] == ("blue", "green", "red")
     assert fitted.sample(5, random_state=0)["children"].dtype == frame["children"].dtype
+
+
+BEYOND_FLOATS = 2**53 + 1 + 2 * np.arange(40)  # no float64 stands for any of these
+
+
+@pytest.mark.parametrize("method", ["marginal", "mpe", "sample"])
+def test_imputation_copies_what_is_seen(rng, method):
+    """Through floating-point codes a large whole number would come back as its neighbour."""
+    n = len(BEYOND_FLOATS)
+    whole = {
+        "signed": BEYOND_FLOATS.astype(np.int64),
+        "unsigned": (BEYOND_FLOATS + 2**62).astype(np.uint64) + np.uint64(2**63 - 2**62),
+        "single": rng.normal(size=n).astype(np.float32),
+        "nullable": pd.array(BEYOND_FLOATS, dtype="Int64"),
+        "flag": pd.array(rng.random(n) < 0.5, dtype="boolean"),
+        "word": rng.choice(["a", "bb", "a much longer word"], n),
+        "level": pd.Categorical(rng.choice(["low", "high"], n), categories=["low", "high", "never"], ordered=True),
+    }
+    frame = pd.DataFrame(whole, index=range(100, 100 + n))
+    model = XSPN(random_state=0).fit(frame)
+    holes = frame.copy()
+    for name in list(frame)[2:]:
+        holes.iloc[rng.choice(n, 7, replace=False), list(frame).index(name)] = None
+    filled = model.impute(holes, method=method, random_state=0)
+    same_types(holes, filled)
+    assert not filled.isna().any().any()
+    for name in holes:
+        seen = holes[name].notna()
+        assert filled[name][seen].tolist() == holes[name][seen].tolist(), name
+
+
+def test_imputation_copies_what_is_seen_in_arrays(rng):
+    X = np.column_stack([BEYOND_FLOATS, rng.integers(0, 2, len(BEYOND_FLOATS))])
+    filled = XSPN(domains={0: "real"}, random_state=0).fit(X).impute(X)
+    np.testing.assert_array_equal(filled, X)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_imputation_copies_what_is_seen_in_arrays_of_words(rng):
+    words = pd.DataFrame({"first": ["a", "bb", "ccc"] * 20, "second": rng.choice(["x", "a longer word"], 60)})
+    holes = words.to_numpy(dtype=object)
+    holes[::4, 0], holes[1::5, 1] = None, None
+    filled = XSPN(random_state=0).fit(words).impute(holes)
+    seen = ~pd.isna(holes)
+    assert (filled[seen] == holes[seen]).all()
+    assert set(filled.ravel()) == set(words.to_numpy().ravel())
+
+
+def test_a_column_of_one_word(rng, tmp_path):
+    """Its one value is certain: with binary columns beside it as much as with others."""
+    n = 60
+    for other in (rng.integers(0, 2, n), rng.choice(["x", "y", "z"], n)):
+        frame = pd.DataFrame({"same": ["word"] * n, "other": other})
+        model = XSPN(random_state=0).fit(frame)
+        assert model.predict_marginals(frame)["same=word"].tolist() == [1.0] * n
+        table = model.circuit_.marginals({"other": other[0]})
+        assert table[0, 0].tolist() == 0.0 if table.ndim == 2 else table[0, 0, 0] == 1.0
+        holes = frame.copy()
+        holes.loc[::3, "same"] = None
+        assert model.impute(holes)["same"].tolist() == ["word"] * n

@@ -1,12 +1,16 @@
 """Result files: whole or not at all, read back exactly, merged without loss."""
 
+import base64
 import json
+import tracemalloc
+import zlib
 
 import numpy as np
 import pytest
 
 from xspn._core.errors import FormatError, ParameterError
 from xspn.experiments import store as store_module
+from xspn.experiments.plan import plan, planned
 from xspn.experiments.result import Result
 from xspn.experiments.store import Store
 from xspn.experiments.unit import Unit
@@ -103,3 +107,137 @@ def test_generated_rows_and_seeds_have_files_of_their_own():
     ]
     assert len({unit.path for unit in units}) == len(units)
     assert [Unit.from_dict(json.loads(json.dumps(unit.to_dict()))) for unit in units] == units
+
+
+# -- files of others ---------------------------------------------------------------------------------------------------
+
+UNIT = Unit("density", "exam", "SPN", (("independence_threshold", 5.0), ("min_instances", 20)))
+
+
+def altered(result, **changes):
+    """The text of a result with some values replaced; a dictionary replaces values inside."""
+    data = json.loads(result.to_json())
+    for name, value in changes.items():
+        data[name] = {**data[name], **value} if isinstance(value, dict) and value else value
+    return json.dumps(data)
+
+
+MALFORMED = {
+    "no schema": {"schema": None},
+    "no unit": {"unit": []},
+    "a data set in another folder": {"unit": {"dataset": "../../escaped"}},
+    "a model in another folder": {"unit": {"model": "/tmp/escaped"}},
+    "a setting in another folder": {"unit": {"settings": {"../x": 1}}},
+    "a word in another folder": {"unit": {"settings": {"fallback": "../x"}}},
+    "a data set with a zero byte": {"unit": {"dataset": "exam\0"}},
+    "an unknown experiment": {"unit": {"experiment": ".."}},
+    "a seed that is no number": {"unit": {"seed": "0/../.."}},
+    "a setting that is a list": {"unit": {"settings": {"min_instances": [1]}}},
+    "a score that is a text": {"test_score": "good"},
+    "a score that is true": {"valid_score": True},
+    "a score of other rows": {"test_score": -1.0},
+    "a size that is a text": {"parameters": "many"},
+    "a size without bounds": {"parameters": 10**30},
+    "times that are a list": {"seconds": [1.0]},
+    "no time": {"seconds": {}},
+    "a negative time": {"seconds": {"fit": -1.0}},
+    "versions that are numbers": {"versions": {"xspn": 1}},
+    "facts that are a list": {"facts": [1]},
+    "a limit that is a text": {"facts": {"limit": "x"}},
+    "levels that are a number": {"facts": {"same_for_levels": 0.1}},
+    "rows that are a number": {"test_rows": 5},
+    "rows that are no base64": {"test_rows": "§"},
+    "rows that are not packed": {"test_rows": "AAAA"},
+    "a number of rows that is a text": {"n_test": "50"},
+    "rows without bounds": {"n_test": 10**15},
+}
+
+
+@pytest.mark.parametrize("name", list(MALFORMED))
+def test_malformed_results_are_refused_by_name(made, tmp_path, name):
+    store = Store(tmp_path / "units")
+    good = made("exam", "SPN-CLT", -6.0, settings=UNIT.settings)
+    store.write(good)
+    bad = store.path(UNIT)
+    bad.parent.mkdir()
+    bad.write_text(altered(made("exam", "SPN", -6.0, settings=UNIT.settings), **MALFORMED[name]))
+    found = store.found(planned)
+    assert [result.unit for result in found.results] == [good.unit]
+    [reason] = found.refused
+    assert reason.startswith(str(bad))
+    merged = Store(tmp_path / "ours" / "units").merge(store.folder, planned)
+    assert (merged.new, len(merged.refused)) == (1, 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ours", "units"]
+
+
+@pytest.mark.parametrize("text", ["", "[" * 100_000, "1" * 10_000, "nul", "[]", "NaN", '"schema"'])
+def test_what_is_no_json_of_a_result(text):
+    with pytest.raises(FormatError, match="result"):
+        Result.from_json(text)
+
+
+def test_packed_rows_are_not_unpacked_beyond_their_number(made):
+    bomb = base64.b64encode(zlib.compress(bytes(200_000_000), 9)).decode()
+    text = altered(made("exam", "SPN", -6.0), test_rows=bomb)
+    tracemalloc.start()
+    with pytest.raises(FormatError, match="expected 50 test rows, found more"):
+        Result.from_json(text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_only_units_of_the_plan_are_taken_over(made, tmp_path):
+    theirs, ours = Store(tmp_path / "theirs"), Store(tmp_path / "ours")
+    theirs.write(made("exam", "SPN", -6.0, settings=[("min_instances", 3)]))
+    theirs.write(made("exam", "SPN", -6.0, settings=UNIT.settings))
+    merged = ours.merge(theirs.folder, planned)
+    assert merged.new == 1
+    [reason] = merged.refused
+    assert "exam SPN m=3 is no unit of any table" in reason
+    assert [path.relative_to(ours.folder).as_posix() for path in ours.folder.rglob("*.json")] == [UNIT.path.as_posix()]
+
+
+def test_all_units_of_plans_are_planned():
+    for quick in (False, True):
+        units = plan(("table1", "table2", "pairwise"), ("exact", "conference", "parity"), quick=quick, seed=3).units
+        assert units
+        assert [planned(unit) for unit in units] == list(units)
+
+
+def test_a_merge_replaces_no_file_and_follows_no_link_out(made, tmp_path):
+    theirs, ours = Store(tmp_path / "theirs"), Store(tmp_path / "ours")
+    theirs.write(made("exam", "SPN", -6.0, settings=UNIT.settings))
+    foreign = ours.path(UNIT)
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("a diary")
+    [conflict] = ours.merge(theirs.folder, planned).conflicts
+    assert "is no result of it; remove that file first" in conflict
+    assert foreign.read_text() == "a diary"
+    foreign.unlink()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    foreign.parent.rmdir()
+    foreign.parent.symlink_to(outside)
+    with pytest.raises(ParameterError, match="a link that leaves the folder"):
+        ours.merge(theirs.folder, planned)
+    assert list(outside.iterdir()) == []
+
+
+def test_folders_and_misplaced_files_are_no_results(made, tmp_path):
+    store = Store(tmp_path)
+    store.write(made("exam", "SPN", -6.0, settings=UNIT.settings))
+    (tmp_path / "density" / "folder.json").mkdir()
+    (tmp_path / "density" / "copy.json").write_text(store.path(UNIT).read_text())
+    found = store.found(planned)
+    assert len(found.results) == 1
+    assert ["the result of another unit" in found.refused[0], "expected a file" in found.refused[1]] == [True, True]
+
+
+def test_results_on_other_numbers_of_rows_are_refused(made, tmp_path):
+    store = Store(tmp_path)
+    for model, size in (("SPN", 50), ("SPN-CLT", 50), ("SPN-default", 40)):
+        store.write(made("exam", model, -6.0, n_rows=size))
+    found = store.found()
+    assert len(found.results) == 2
+    assert "expected 50 test rows as in other results, found 40" in found.refused[0]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
 from support.learning import random_table, summary
-from xspn.learning.independence import dependent_pairs, independent_groups
+from xspn.learning.independence import dependent_pairs, groups_exclude_each_other, independent_groups
 from xspn.learning.independence.g_test import components, g_statistics
 
 
@@ -98,3 +98,24 @@ def test_holes_do_not_make_variables_look_independent(rng):
     assert not dependent_pairs(partial, at + 0.01)[0, 1]
     assert share < 0.6
     assert dependent_pairs(whole, 5.0)[0, 1]
+
+
+def groups_of(table):
+    own = summary(table)
+    return groups_exclude_each_other(own, independent_groups(own, 5.0), 5.0)
+
+
+def test_variables_that_exclude_each_other_are_not_independent(rng):
+    """Each of many categories seems independent of each other one, for each is rare."""
+    hot = np.eye(60)[rng.integers(0, 60, size=3000)]
+    assert groups_of(hot)
+    assert groups_of(1 - hot)
+    assert groups_of(np.hstack([hot, rng.random((3000, 2)) < 0.02]))
+    assert not groups_of(hot[:15])  # too few rows to say so
+
+
+@pytest.mark.parametrize("rows", [20, 200, 2000])
+def test_independent_variables_do_not_exclude_each_other(rng, rows):
+    for _ in range(20):
+        assert not groups_of(rng.random((rows, 30)) < rng.uniform(0.02, 0.4, size=30))
+        assert not groups_of(np.repeat(rng.random((rows, 3)) < 0.5, 3, axis=1))

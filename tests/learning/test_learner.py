@@ -260,3 +260,24 @@ def test_steps_are_told_as_often_as_somebody_can_read_them(rng):
     told = []
     learn(mixed_table(rng, 150), LearnConfig(min_instances=150), progress=lambda *own: told.append(own))
     assert len(told) < 60  # ends of parts, and single steps no more than five times a second
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(500, 200), (300, 100)])
+def test_one_column_of_another_mean_among_many_is_not_pooled(rows, columns):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        table = rng.random((rows, columns)) < 0.3
+        table[:, 0] = rng.random(rows) < 0.7
+        circuit, _ = learned(table)
+        assert circuit.marginals()[0, 0] == pytest.approx(table[:, 0].mean(), abs=0.02)
+
+
+def test_categories_of_unequal_frequency_are_learned_from_one_hot_rows():
+    """No two of the columns seem to depend on each other, and no pair of ones ever occurs."""
+    rng = np.random.default_rng(0)
+    chances = np.repeat([2.0, 1.0], 50) / 150
+    train, test = (np.eye(100, dtype=np.uint8)[rng.choice(100, size=size, p=chances)] for size in (20_000, 5000))
+    truth = np.log(test @ chances).mean()
+    circuit, trace = learned(train, min_instances=200)
+    assert trace.entries[0].test.p_value < 1e-9
+    assert circuit.log_likelihood(test).mean() > truth - 0.02  # with one leaf for all it is 0.06 below

@@ -94,3 +94,24 @@ def test_why_collects_the_decisions_of_a_node(found):
     circuit, trace = found
     collected = [entry for node in range(len(circuit.graph)) for entry in trace.why(node)]
     assert sorted(map(id, collected)) == sorted(map(id, trace))
+
+
+def test_a_test_is_told_by_what_speaks_most_against_exchangeability(rng):
+    table = rng.random((400, 40)) < 0.3
+    assert "global test: " in str(learned(table)[1].entries[0])
+    table[:, 7] = rng.random(400) < 0.8
+    assert "; global test: mean of X7, " in str(learned(table)[1].entries[0])
+    table[:, 7] = table[:, 3]
+    assert "; global test: association of X3 and X7, " in str(learned(table)[1].entries[0])
+    blocks = rng.random((400, 8)) < np.repeat(rng.random((400, 2)), 4, axis=1)
+    assert "; global test: pairs, " in str(learned(blocks)[1].entries[0])
+    assert "; pairwise test: 0" in str(
+        learned(np.repeat(table[:, :1], 3, axis=1), exchangeability="pairwise")[1].entries[0]
+    )
+
+
+def test_columns_of_a_slice_are_told_by_their_own_numbers(rng):
+    """The constant column is split off, so X7 is the seventh of the slice that is tested."""
+    table = rng.random((400, 40)) < 0.3
+    table[:, 2], table[:, 7] = 1, rng.random(400) < 0.8
+    assert any("mean of X7, " in str(entry) for entry in learned(table)[1])

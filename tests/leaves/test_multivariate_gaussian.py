@@ -56,9 +56,9 @@ def test_conditionals_and_modes(case):
         filled, log_prob = leaf.mode(row[None, :])
         np.testing.assert_allclose(filled[0][np.isnan(row)], mean, atol=1e-9)
         assert log_prob[0] == leaf.log_prob(filled)[0]
-        own_mean, second = left.moments()
+        own_mean, covariance = left.moments()
         np.testing.assert_allclose(own_mean, mean, atol=1e-9)
-        np.testing.assert_allclose(second - np.outer(mean, mean), spread, atol=1e-9)
+        np.testing.assert_allclose(covariance, spread, atol=1e-9)
 
 
 def test_marginals(case):

@@ -4,20 +4,26 @@ import io
 import itertools
 import subprocess
 import sys
+import warnings
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from matplotlib import image as mpimage
+from matplotlib.text import Text
 
-from xspn import Bernoulli, ChowLiu, Circuit, Exchangeable, Product, Sum
+from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Product, Sum
 from xspn._core.errors import MissingExtraError, QueryError
 from xspn.plotting import (
     Point,
+    count_chart,
     difference_bars,
     draw_circuit,
     draw_side_by_side,
+    exchangeability_map,
     grouped_bars,
     named_scatter,
+    posterior_bars,
     runtime_lines,
 )
 from xspn.plotting.sketch import sketch, summary_of_names
@@ -129,3 +135,32 @@ def test_a_missing_matplotlib_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'xspn\[plots\]'"):
         require_matplotlib()
+
+
+NAMES = [
+    r"US$ (C:\new)", "$\\frac{", "$x_1$", "two\nlines\tof\x1b[31m names", "\u202eturned", "🙂👍🏽", "日本", "_private",
+    "{}%s\\", "9" * 5000, "long " * 2000, "<svg>&-->", "\ud800",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("start", range(0, len(NAMES), 4))
+def test_names_are_drawn_as_they_are(start):
+    names = (NAMES + NAMES)[start : start + 4]
+    leaf = Exchangeable.from_class_probabilities([0, 1, 2], [0.7, 0.1, 0.1, 0.1])
+    parts = [Product([Categorical(3, p), leaf]) for p in ([1, 0, 0, 0], [0, 0.5, 0.4, 0.1])]
+    circuit = Circuit(Sum([0.5, 0.5], parts), names, labels={3: names})
+    figures = [
+        draw_circuit(Circuit(Product([Bernoulli(i, p=0.4) for i in range(4)]), names)),
+        draw_circuit(circuit),
+        exchangeability_map(circuit),
+        posterior_bars(circuit, {3: names[0]}),
+        count_chart(circuit, [0, 1, 2], given={3: names[0]}),
+    ]
+    for figure in figures:
+        ElementTree.fromstring(image(figure, "svg"))
+        assert max(figure.get_size_inches()) < 30
+    with warnings.catch_warnings(action="ignore"):  # of letters that the font lacks
+        figures[3].savefig(io.BytesIO(), dpi=30)  # as users do
+    texts = [text.get_text() for text in figures[0].findobj(Text)]
+    for name in names:
+        assert any(name in text for text in texts) or len(name) > 60 or not name.isprintable()

@@ -175,3 +175,4 @@ def test_far_away_values_stay_finite():
     found = circuit.log_likelihood([[1e4], [-1e8]])
     assert np.isfinite(found).all()
     assert found[0] == pytest.approx(norm.logpdf(1e4, 1, 1) + np.log(0.5), rel=1e-12)
+    assert circuit.log_likelihood([[1e200], [-1e308]]).tolist() == [-np.inf, -np.inf]  # and no warning

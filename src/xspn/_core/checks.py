@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.arrays import AnyArray, FloatArray, IntArray
 from xspn._core.errors import DataError, DataTypeError, ParameterError
 
 Names = tuple[str, ...]
+LARGEST_WEIGHT = 1e100  # sums and squares of weights must be numbers too
 
 
 def table(X: Any, n_columns: int | None = None, names: Names | None = None, what: str = "X") -> AnyArray:
@@ -234,12 +235,17 @@ def weights_of_rows(weights: Any, n_rows: int, what: str = "sample_weight") -> F
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(f"{what}: expected finite weights of at least 0, found {array[row]} at row {row}")
+    if array.max(initial=0.0) > LARGEST_WEIGHT:
+        row = int(np.argmax(array))
+        raise DataError(f"{what}: expected weights of at most {LARGEST_WEIGHT:g}, found {array[row]:g} at row {row}")
     return array
 
 
 def probability_vector(values: Any, what: str) -> FloatArray:
     """Return a 1-D vector of probabilities that sum to 1 within 1e-9, unchanged to the last bit."""
     array = real_numbers(values, what)
+    if array.ndim == 1 and array.size and array.min() >= 0 and abs(array.sum() - 1) <= 1e-9:
+        return array  # no entry is above 1 then, but by rounding
     if array.ndim != 1 or array.size == 0:
         raise ParameterError(f"{what}: expected a non-empty list of numbers, found shape {array.shape}")
     bad = ~((array >= 0) & (array <= 1 + 1e-9))
@@ -249,6 +255,17 @@ def probability_vector(values: Any, what: str) -> FloatArray:
     if abs(array.sum() - 1) > 1e-9:
         raise ParameterError(f"{what}: expected a sum of 1, found {array.sum():.12g}; divide by the sum")
     return array
+
+
+def sums_of_parts(values: FloatArray, sizes: IntArray, what: str) -> FloatArray:
+    """Return the sums of consecutive parts of non-negative numbers, none of which is empty."""
+    if (sizes < 1).any() or int(sizes.sum()) != len(values) or sizes.max(initial=0) > len(values):
+        raise ParameterError(f"{what}: expected parts of at least 1 number that add up to {len(values)}")
+    if not (values >= 0).all():
+        at = int(np.argmin(values >= 0))
+        raise ParameterError(f"{what}: expected numbers of at least 0, found {values[at]} at position {at}")
+    starts = np.cumsum(sizes) - sizes
+    return np.asarray(np.add.reduceat(values, starts) if len(sizes) else np.empty(0))
 
 
 def real_numbers(values: Any, what: str) -> FloatArray:

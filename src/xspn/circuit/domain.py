@@ -1,6 +1,7 @@
 """What values a variable can take."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,17 +45,17 @@ class Domain:
     @classmethod
     def binary(cls) -> "Domain":
         """Return the domain of a 0/1 variable."""
-        return cls(2)
+        return _shared(2)
 
     @classmethod
     def real(cls) -> "Domain":
         """Return the domain of a real-valued variable."""
-        return cls(None)
+        return _shared(None)
 
     @classmethod
     def categorical(cls, cardinality: int) -> "Domain":
         """Return the domain of a variable whose values are names."""
-        return cls(cardinality)
+        return _shared(cardinality)
 
     @classmethod
     def ordinal(cls, cardinality: int) -> "Domain":
@@ -98,3 +99,9 @@ class Domain:
     def __repr__(self) -> str:
         order = ", ordered=True" if self.ordered else ""
         return f"Domain(cardinality={self.cardinality}{order})"
+
+
+@lru_cache(maxsize=4096)
+def _shared(cardinality: int | None) -> Domain:
+    """Return one object for each domain without an order: a million leaves then need not have one each."""
+    return Domain(cardinality)

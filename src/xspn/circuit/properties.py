@@ -1,17 +1,14 @@
 """Properties of a circuit: each function returns the reason why it does not hold, or None."""
 
-from collections.abc import Sequence
-from itertools import combinations
-
-import numpy as np
+from functools import reduce
+from itertools import accumulate, combinations, compress
+from typing import NamedTuple, cast
 
 from xspn._core.checks import probability_vector
 from xspn._core.errors import ParameterError
 from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import LeafNode, Node, Product, Sum
+from xspn.circuit.nodes import LeafNode, Product, Sum
 from xspn.circuit.scope import why_not_disjoint, why_not_equal
-
-Supports = dict[int, frozenset[int] | None]
 
 
 def why_not_smooth(graph: Graph) -> str | None:
@@ -48,46 +45,93 @@ def why_not_selective(graph: Graph) -> str | None:
     (or when one of them has weight 0). This is sufficient, not necessary: None is a proof, a reason is not a disproof.
     In a selective circuit the max-product pass finds the true most probable completion.
     """
-    supports: dict[int, Supports] = {}
-    waiting = graph.n_parents.copy()
+    supports = _Supports(graph)
     for index, node in enumerate(graph.nodes):
-        ids = graph.child_ids(node)
-        if isinstance(node, Sum) and (reason := _overlap(node, [supports[c] for c in ids])):
-            return f"sum {index}: {reason}"
-        np.subtract.at(waiting, ids, 1)
-        # A child that no other parent waits for gives its dictionary away: a chain of products stays linear.
-        below = {c: supports[c].copy() if waiting[c] else supports.pop(c) for c in dict.fromkeys(ids)}
-        live = [c for c, weight in zip(ids, node.weights, strict=True) if weight > 0] if isinstance(node, Sum) else ids
-        supports[index] = _supports_of(node, [below[c] for c in live])
+        if isinstance(node, Sum):
+            live = [k for k, weight in enumerate(node.weights.tolist()) if weight > 0]
+            ids = graph.child_ids(node)
+            for a, b in combinations(live, 2):
+                if not supports.of(ids[a]).excludes(supports.of(ids[b])):
+                    return f"sum {index}: no variable tells its children {a} and {b} apart"
     return None
 
 
-def _overlap(node: Sum, below: Sequence[Supports]) -> str | None:
-    """Say which children of a sum are not known to exclude each other."""
-    live = [k for k in range(len(below)) if node.weights[k] > 0]
-    for a, b in combinations(live, 2):
-        if not _exclusive(below[a], below[b]):
-            return f"no variable tells its children {a} and {b} apart"
-    return None
+class _Support(NamedTuple):
+    """The possible values of some variables, as the bits of integers with a field for each variable.
+
+    Attributes:
+        values: A bit for each possible value.
+        lowest: The lowest bit of each field.
+        above: The bit above the values of each field.
+    """
+
+    values: int
+    lowest: int
+    above: int
+
+    def union(self, other: "_Support") -> "_Support":
+        """Return what is possible in either."""
+        return _Support(self.values | other.values, self.lowest | other.lowest, self.above | other.above)
+
+    def excludes(self, other: "_Support") -> bool:
+        """Whether some variable has no value that is possible in both.
+
+        Taking 1 from a field borrows the bit above its values just where it has none.
+        """
+        common = self.values & other.values | self.above
+        return (common - self.lowest) & self.above != self.above
 
 
-def _supports_of(node: Node, below: Sequence[Supports]) -> Supports:
-    """Return the union of what lies below, collected in the largest dictionary."""
-    if isinstance(node, LeafNode):
-        return dict(zip(node.variables, node.supports(), strict=True))
-    merged = max(below, key=len)
-    for supports in below:
-        if supports is merged:
-            continue
-        for variable, values in supports.items():
-            known = merged.get(variable, frozenset())
-            merged[variable] = None if values is None or known is None else known | values
-    return merged
+class _Supports:
+    """The supports of nodes, found when they are asked for: most circuits fail the first sum that is looked at.
 
+    Each variable has a field of bits; a real variable has one value, which is always possible.
+    """
 
-def _exclusive(a: Supports, b: Supports) -> bool:
-    for variable, values in a.items():
-        others = b[variable]
-        if values is not None and others is not None and values.isdisjoint(others):
-            return True
-    return False
+    def __init__(self, graph: Graph) -> None:
+        self._nodes, self._child_ids = graph.nodes, graph.child_ids
+        sizes = [1 if domain is None else domain.cardinality or 1 for domain in graph.domains]
+        self._ends = [end - 1 for end in accumulate(size + 1 for size in sizes)]  # the bits above the values
+        self._starts = [end - size for end, size in zip(self._ends, sizes, strict=True)]
+        self._waiting = graph.n_parents.tolist()
+        self._known: dict[int, _Support] = {}  # of sums and products; forgotten when the last parent's is known
+
+    def of(self, index: int) -> _Support:
+        """Return the support of a node whose parents' are not all known."""
+        waiting = [index]
+        while waiting:
+            top = waiting[-1]
+            unknown = [] if self._is_ready(top) else [c for c in self._live(top) if not self._is_ready(c)]
+            if unknown:
+                waiting += unknown
+                continue
+            waiting.pop()
+            if not self._is_ready(top):
+                self._known[top] = reduce(_Support.union, [self._get(c) for c in self._live(top)])
+                for child in self._child_ids(self._nodes[top]):
+                    self._waiting[child] -= 1
+                    if self._waiting[child] == 0:
+                        self._known.pop(child, None)
+        return self._get(index)
+
+    def _is_ready(self, index: int) -> bool:
+        return index in self._known or not self._nodes[index].children
+
+    def _get(self, index: int) -> _Support:
+        return self._known[index] if self._nodes[index].children else self._of_leaf(index)
+
+    def _live(self, index: int) -> list[int]:
+        node = self._nodes[index]
+        ids = self._child_ids(node)
+        return list(compress(ids, (node.weights > 0).tolist())) if isinstance(node, Sum) else ids
+
+    def _of_leaf(self, index: int) -> _Support:
+        """Return the support of a leaf, which follows from what is zero in its parameters."""
+        leaf = cast(LeafNode, self._nodes[index])
+        values = lowest = above = 0
+        for variable, possible in zip(leaf.variables, leaf.supports(), strict=True):
+            start = self._starts[variable]
+            values |= sum(1 << value for value in ((0,) if possible is None else possible)) << start
+            lowest |= 1 << start
+            above |= 1 << self._ends[variable]
+        return _Support(values, lowest, above)

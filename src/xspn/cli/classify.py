@@ -5,12 +5,11 @@ other columns are summed out. If the table has the column, its values are not lo
 """
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
 from xspn._core.errors import DataError
 from xspn.cli.inputs import add_table_options, matching, names_of, read_model, read_table, refuse_two_inputs
-from xspn.cli.output import number, print_facts, print_json
+from xspn.cli.output import check_outputs, number, print_facts, print_json
 
 if TYPE_CHECKING:
     from xspn._core.arrays import AnyArray, FloatArray
@@ -33,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
     refuse_two_inputs(args.model, args.table)
     format_of(args.output)
+    check_outputs([args.output], [args.model, args.table])
     circuit, _ = read_model(args.model)
     target = matching(args.target, names_of(circuit.columns), "--target")[0]
     domain = circuit.domains[target]
@@ -58,7 +58,6 @@ def run(args: argparse.Namespace) -> int:
         facts.append(("accuracy", number(quality["accuracy"])))
         facts.append(("log-loss", number(quality["log_loss"])))
     print_facts(facts)
-    sys.stdout.flush()
     return 0
 
 

@@ -1,12 +1,11 @@
 """List, describe, fetch and generate the paper's data sets."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xspn._core.errors import DatasetError, ParameterError
-from xspn.cli.output import print_json, print_table
+from xspn.cli.output import check_out_folder, print_json, print_table, say
 
 if TYPE_CHECKING:
     from xspn.datasets.dataset import Dataset
@@ -102,7 +101,7 @@ def _info(args: argparse.Namespace) -> int:
     for file in entry.files:
         facts += [(file.split, addresses[file.split]), ("", f"git blob SHA-1 {file.sha1}")]
     for label, text in facts:
-        sys.stdout.write(f"{label:<12} {text}\n")
+        say(f"{label:<12} {text}")
     return 0
 
 
@@ -120,7 +119,7 @@ def _fetch(args: argparse.Namespace) -> int:
         except DatasetError as error:
             failures += 1
             results.append({"name": name, "ok": False, "error": str(error)})
-            sys.stderr.write(f"xspn: {name}: {error}\n")
+            say(f"xspn: {name}: {error}", error=True)
             continue
         files = [
             {"split": f.file.split, "origin": f.origin, "path": None if f.path is None else str(f.path)} for f in found
@@ -128,7 +127,7 @@ def _fetch(args: argparse.Namespace) -> int:
         results.append({"name": name, "ok": True, "files": files})
         if not args.json:
             for file in files:
-                sys.stdout.write(f"{name} {file['split']}: verified, {file['origin']}, {file['path'] or 'not kept'}\n")
+                say(f"{name} {file['split']}: verified, {file['origin']}, {file['path'] or 'not kept'}")
     if args.json:
         print_json(results)
     return FAILED if failures else 0
@@ -140,11 +139,9 @@ def _make(args: argparse.Namespace) -> int:
 
     if args.seed < 0:
         raise ParameterError(f"--seed: expected a number of at least 0, found {args.seed}")
+    check_out_folder(args.out)
     data = synthetic.make(args.name, args.n_train, args.n_valid, args.n_test, random_state=args.seed)
-    try:
-        args.out.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise ParameterError(f"--out: expected a folder, found a file at {args.out}") from error
+    args.out.mkdir(parents=True, exist_ok=True)
     stem = data.name.lower()
     written = _write_tables(data, args.out, stem, args.format)
     if data.truth is None:
@@ -164,12 +161,12 @@ def _make(args: argparse.Namespace) -> int:
                 "true_test_log_likelihood": limit,
             }
         )
-    sys.stdout.write(f"{data.name}: {data.n_variables} variables, seed {args.seed}\n")
+    say(f"{data.name}: {data.n_variables} variables, seed {args.seed}")
     for (split, path), rows in zip(written.items(), data.n_rows, strict=True):
-        sys.stdout.write(f"{split}: {rows} rows, {path}\n")
-    sys.stdout.write(f"truth: {truth_path}\n")
+        say(f"{split}: {rows} rows, {path}")
+    say(f"truth: {truth_path}")
     if limit is not None:
-        sys.stdout.write(f"true log-likelihood of the test rows: {limit:.4f} nats per row\n")
+        say(f"true log-likelihood of the test rows: {limit:.4f} nats per row")
     return 0
 
 

@@ -9,8 +9,6 @@ scale, other numbers are real. Cells that are empty or say NA, NaN, null or ? ar
 """
 
 import argparse
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xspn._core.errors import ParameterError
@@ -18,14 +16,23 @@ from xspn._core.text import counted
 from xspn.cli.cluster import add_cluster_option, on_cluster, stays_there
 from xspn.cli.inputs import add_table_options, read_table, seed_of
 from xspn.cli.learning_options import add_column_options, add_learning_options, domains_of, excluded, settings_of
-from xspn.cli.output import number, print_aligned, print_facts, print_json, shortened
+from xspn.cli.output import (
+    STDOUT,
+    check_outputs,
+    number,
+    print_aligned,
+    print_facts,
+    print_json,
+    say,
+    shortened,
+    write_utf8,
+)
 
 if TYPE_CHECKING:
     from xspn._core.arrays import AnyArray
     from xspn.cli.learned import LearnedModel
     from xspn.model.columns import Columns
 
-STDOUT = "-"
 MOST_GROUPS = 5
 
 
@@ -46,21 +53,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, learn, write, report."""
-    from xspn.io.files import check_folder, save
+    from xspn.io.files import save
     from xspn.io.json_format import to_json
+    from xspn.io.tables.write import json_value
 
-    if args.output != STDOUT:
-        check_folder(Path(args.output))
+    table_of_its_own = args.valid if args.valid is not None and _share(args.valid) is None else None
+    check_outputs((args.output, args.checkpoint), (args.table, table_of_its_own))
     with on_cluster(args.cluster):
         learned = _learned(args, seed_of(args))
-    notes = {"learned": learned.report, "trace": learned.trace}
+        if args.output != STDOUT:  # before anything else is done: nothing learned is lost for want of a number
+            save(learned.circuit, args.output, notes=json_value({"trace": learned.trace}))
+        report = learned.report()
+    notes = json_value({"learned": report, "trace": learned.trace})
     if args.output == STDOUT:
-        sys.stdout.write(to_json(learned.circuit, notes=notes) + "\n")
+        write_utf8(to_json(learned.circuit, notes=notes) + "\n")
         return 0
     save(learned.circuit, args.output, notes=notes)
     if args.json:
-        return print_json({"model": args.output, **learned.report})
-    _print(learned.report, args.output)
+        return print_json({"model": args.output, **report})
+    _print(report, args.output)
     return 0
 
 
@@ -91,9 +102,8 @@ def _split(
 
     if args.valid is None:
         return rows, None
-    try:
-        share = float(args.valid)
-    except ValueError:
+    share = _share(args.valid)
+    if share is None:
         return rows, read_table(args.valid, args).codes(columns)
     if not 0 < share < 1:
         raise ParameterError(f"--valid: expected a share between 0 and 1, or a table, found {args.valid}")
@@ -103,6 +113,14 @@ def _split(
     order = np.random.default_rng(seed).permutation(len(rows))
     held_out = np.sort(order[:size])
     return np.delete(rows, held_out, axis=0), rows[held_out]
+
+
+def _share(text: str) -> float | None:
+    """Return the share of the rows that a text says; None if it names a table."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _print(report: dict[str, Any], path: str) -> None:
@@ -120,7 +138,8 @@ def _print(report: dict[str, Any], path: str) -> None:
         ("model file", path),
     ]
     print_facts(facts)
-    sys.stdout.write("\nlog-likelihood in nats per row\n")
+    say()
+    say("log-likelihood in nats per row")
     header = ("model", "train", "held out") if report["held_out_rows"] else ("model", "train")
     keys = ("train", "held_out")[: len(header) - 1]
     rows = []
@@ -128,16 +147,20 @@ def _print(report: dict[str, Any], path: str) -> None:
         scores = ["binary only" if own[key] is None else number(own[key], 3) for key in keys]
         rows.append((name.replace("_", " "), *scores))
     print_aligned(header, rows, right={"train", "held out"})
+    if report.get("new_classes"):
+        say(f"held-out rows of classes that no training row has: {shortened(report['new_classes'])}")
     groups = report["groups"]
     if not report["decisions"]:
         return
     if not groups:
-        sys.stdout.write("\nno group of columns was found to be exchangeable\n")
+        say()
+        say("no group of columns was found to be exchangeable")
         return
-    sys.stdout.write(f"\n{'one group' if len(groups) == 1 else f'{len(groups)} groups'} of exchangeable columns\n")
+    say()
+    say(f"{'one group' if len(groups) == 1 else f'{len(groups)} groups'} of exchangeable columns")
     for group in groups[:MOST_GROUPS]:
         where = f" where {group['where']}" if group["where"] else ""
         said = f"{shortened(group['variables'])} ({len(group['variables'])})"
-        sys.stdout.write(f"  node {group['node']}: {said}, in {group['rows']:,g} rows{where}\n")
+        say(f"  node {group['node']}: {said}, in {group['rows']:,g} rows{where}")
     if len(groups) > MOST_GROUPS:
-        sys.stdout.write(f"  … and {len(groups) - MOST_GROUPS} smaller ones: xspn show {path}\n")
+        say(f"  … and {len(groups) - MOST_GROUPS} smaller ones: xspn show {path}")

@@ -1,11 +1,13 @@
 """Fill the missing cells of a table from a model; all other cells stay as they are."""
 
 import argparse
-import sys
+from typing import Any
 
 from xspn.cli.inputs import add_table_options, names_of, read_model, read_table, refuse_two_inputs, seed_of
+from xspn.cli.output import check_outputs, say
 
 METHODS = ("marginal", "mpe", "sample")
+AS_TEXT = ("csv", "tsv")  # where cells that were observed stay as they were written, to the last digit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +34,7 @@ def run(args: argparse.Namespace) -> int:
 
     refuse_two_inputs(args.model, args.table)
     kind = "json" if args.json and args.output in (None, "-") else format_of(args.output)
+    check_outputs([args.output], [args.model, args.table])
     seed = seed_of(args)
     circuit, _ = read_model(args.model)
     table = read_table(args.table, args)
@@ -42,8 +45,14 @@ def run(args: argparse.Namespace) -> int:
     for name, cells in zip(table.names, table.cells, strict=True):
         own = values[names.index(name)] if name in names else cells
         holes += sum(cell is None and value is not None for cell, value in zip(cells, own, strict=True))
-        out.append([value if cell is None else cell for cell, value in zip(cells, own, strict=True)])
+        seen = cells if kind in AS_TEXT else table.typed_cells(table.index(name), _has_text(own))
+        out.append([value if cell is None else cell for cell, value in zip(seen, own, strict=True)])
     write_table_file(args.output, table.names, out, kind)
     if args.output not in (None, "-"):
-        sys.stdout.write(f"{holes:,} cells filled, {table.n_rows:,} rows written to {args.output}\n")
+        say(f"{holes:,} cells filled, {table.n_rows:,} rows written to {args.output}")
     return 0
+
+
+def _has_text(values: list[Any]) -> bool:
+    """Whether a column's values are labels, of which some may look like numbers."""
+    return any(isinstance(value, str) for value in values)

@@ -22,11 +22,14 @@ Score = Callable[[AnyArray], FloatArray]  # the log-likelihood of each row of co
 
 @dataclass(frozen=True)
 class LearnedModel:
-    """A circuit, a report on it (plain values), and the decisions of the learner (plain values)."""
+    """A circuit, the decisions of the learner (plain values), and what makes a report on it (plain values).
+
+    The report takes a while and may fail; the circuit is there before.
+    """
 
     circuit: Circuit
-    report: dict[str, Any]
     trace: list[dict[str, Any]]
+    report: Callable[[], dict[str, Any]]
 
 
 def learn_model(
@@ -43,22 +46,33 @@ def learn_model(
         parts = parts_of(model)
     else:
         circuit, score = _classifier(train, columns, settings, target)
-    size = circuit.summary()
-    kinds = Counter(domain.kind for domain in columns.domains if domain is not None)
-    scores = {"this_model": score, **_simple_models(train, columns, settings)}
-    report = {
-        "rows": len(train),
-        "held_out_rows": 0 if valid is None else len(valid),
-        "variables": dict(kinds),
-        "missing_cells": int(np.isnan(train).sum()) if train.dtype.kind == "f" else 0,
-        "nodes": size.nodes,
-        "parameters": size.parameters,
-        "parts": parts,
-        "log_likelihood": {name: _means(own, train, valid) for name, own in scores.items()},
-        "decisions": len(trace),
-        "groups": groups_of(trace),
-    }
-    return LearnedModel(circuit, report, trace)
+
+    def report() -> dict[str, Any]:
+        size = circuit.summary()
+        kinds = Counter(domain.kind for domain in columns.domains if domain is not None)
+        scores = {"this_model": score, **_simple_models(train, columns, settings)}
+        new = [] if target is None or valid is None else _new_classes(columns, target, train, valid)
+        return {
+            "rows": len(train),
+            "held_out_rows": 0 if valid is None else len(valid),
+            "variables": dict(kinds),
+            "missing_cells": int(np.isnan(train).sum()) if train.dtype.kind == "f" else 0,
+            "nodes": size.nodes,
+            "parameters": size.parameters,
+            "parts": parts,
+            "log_likelihood": {name: _means(own, train, valid) for name, own in scores.items()},
+            "decisions": len(trace),
+            "groups": groups_of(trace),
+            **({"new_classes": new} if new else {}),
+        }
+
+    return LearnedModel(circuit, trace, report)
+
+
+def _new_classes(columns: Columns, target: int, train: AnyArray, valid: AnyArray) -> list[str]:
+    """Return the classes that held-out rows have and training rows lack."""
+    codes = np.unique(valid[:, target])
+    return [str(columns.label(target, c)) for c in codes if not np.isnan(c) and c not in train[:, target]]
 
 
 def parts_of(model: XSPN) -> list[dict[str, Any]]:

@@ -25,24 +25,29 @@ def learn_there(args: argparse.Namespace, settings: dict[str, Any]) -> LearnedMo
     if args.valid is not None and not is_parquet(args.valid):
         raise ParameterError(f"--valid: on a cluster a table of its own is needed, of Parquet files, not {args.valid}")
     valid = None if args.valid is None else as_collection(args.valid)
+    if valid is not None:  # before hours of work, not after
+        names = tuple(str(name) for name in collection.columns)
+        valid = columns_of(valid, names, len(names), args.valid)
     model = XSPN(**settings).fit(table, checkpoint=args.checkpoint)
     circuit = model.circuit_
-    held_out = None
-    if valid is not None:
-        held_out = model.score(columns_of(valid, circuit.columns.names, len(circuit.columns), args.valid))
-    size, trace = circuit.summary(), trace_in_words(model.trace_, circuit.columns)
-    kinds = [domain.kind for domain in circuit.columns.domains if domain is not None]
-    report = {
-        "rows": n_rows(table),
-        "held_out_rows": 0 if valid is None else n_rows(args.valid),
-        "variables": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
-        "missing_cells": int(collection.isna().sum().sum().compute()),
-        "nodes": size.nodes,
-        "parameters": size.parameters,
-        "log_likelihood": {"this_model": {"train": model.score(collection), "held_out": held_out}},
-        "parts": parts_of(model),
-        "decisions": len(trace),
-        "groups": groups_of(trace),
-        "passes": len(getattr(model, "passes_", ())),
-    }
-    return LearnedModel(circuit, report, trace)
+    trace = trace_in_words(model.trace_, circuit.columns)
+
+    def report() -> dict[str, Any]:
+        size = circuit.summary()
+        kinds = [domain.kind for domain in circuit.columns.domains if domain is not None]
+        held_out = None if valid is None else model.score(valid)
+        return {
+            "rows": n_rows(table),
+            "held_out_rows": 0 if valid is None else n_rows(args.valid),
+            "variables": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
+            "missing_cells": int(collection.isna().sum().sum().compute()),
+            "nodes": size.nodes,
+            "parameters": size.parameters,
+            "log_likelihood": {"this_model": {"train": model.score(collection), "held_out": held_out}},
+            "parts": parts_of(model),
+            "decisions": len(trace),
+            "groups": groups_of(trace),
+            "passes": len(getattr(model, "passes_", ())),
+        }
+
+    return LearnedModel(circuit, trace, report)

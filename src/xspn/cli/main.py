@@ -1,15 +1,19 @@
-"""Find the subcommand, run it, and turn errors into one line and an exit code."""
+"""Find the subcommand, run it, and turn errors and signals into one line and an exit code."""
 
 import argparse
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor
 from importlib import import_module
 
-from xspn._core.errors import XSPNError
+from xspn._core.errors import ParameterError, XSPNError
 from xspn._version import __version__
+from xspn.cli.output import say
 from xspn.cli.parser import Parser
+from xspn.cli.process import Ended, end_workers, ending_by_signal, usable_streams
 
 COMMANDS = {
     "fit": "learn a model from a table",
@@ -28,13 +32,28 @@ COMMANDS = {
 FAILED = 1
 USER_ERROR = 2
 INTERRUPTED = 130
+OF_A_SIGNAL = 128  # and its number
+USERS_ERRORS = (errno.ELOOP, errno.ENAMETOOLONG)
 USERS_FILES = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return 0, 1 (it failed) or 2 (the input is at fault)."""
+    """Run one command; return 0, 1 (it failed), 2 (the input is at fault), or 128 and the number of a signal."""
+    with usable_streams(), ending_by_signal():
+        try:
+            return _run(arguments)
+        except Ended as end:
+            end_workers()
+            return _fail("ended by a signal", OF_A_SIGNAL + end.number)
+        except KeyboardInterrupt:
+            end_workers()
+            return _fail("interrupted", INTERRUPTED)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     args = _parser().parse_args(arguments)
     try:
+        _refuse_zero_bytes(args)
         status = int(args.run(args))
         sys.stdout.flush()
     except BrokenPipeError:
@@ -45,17 +64,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(error, USER_ERROR)
     except OSError as error:
         _leave_stdout()
-        return _fail(error, FAILED)
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+        if error.errno in USERS_ERRORS:
+            return _fail(error, USER_ERROR)
+        return _fail("standard output is closed" if error.errno == errno.EBADF else error, FAILED)
     except MemoryError:
         return _fail("out of memory", FAILED)
+    except BrokenExecutor:
+        return _fail("a worker ended before its work was done, for want of memory perhaps; try fewer --jobs", FAILED)
     except Exception as error:
         if os.environ.get("XSPN_TRACEBACK"):
             raise
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return _fail(f"a fault of this program ({said}); XSPN_TRACEBACK=1 shows where", FAILED)
     return status
+
+
+def _refuse_zero_bytes(args: argparse.Namespace) -> None:
+    """Refuse what no name of a file, and no cell of a table, can hold."""
+    for name, value in vars(args).items():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str | os.PathLike) and "\0" in os.fspath(text):
+                raise ParameterError(f"{name}: a zero byte in {os.fspath(text)!r}")
 
 
 def _leave_stdout() -> None:
@@ -69,7 +98,8 @@ def _fail(error: BaseException | str, status: int) -> int:
     if isinstance(error, OSError) and not isinstance(error, XSPNError) and error.strerror:
         reason = error.strerror[0].lower() + error.strerror[1:]
         text = reason if error.filename is None else f"{error.filename}: {reason}"
-    sys.stderr.write(f"xspn: {' '.join(text.split())}\n")
+    with contextlib.suppress(OSError):  # nobody listens: the status tells
+        say(f"xspn: {' '.join(text.split())}", error=True)
     return status
 
 

@@ -1,34 +1,118 @@
-"""What commands print: JSON for programs, tables for people, lines of tab-separated values for pipes."""
+"""What commands print and write: JSON for programs, lines for people, and no file over one that was read.
 
+Everything for people goes through `say`, so that names which hold control characters cannot reach the terminal.
+Everything for programs is UTF-8 and keeps the data as it is.
+"""
+
+import codecs
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
-from math import inf, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xspn._core.errors import ParameterError
+from xspn._core.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from xspn.plotting.style import Format
+
 PICTURES = (".png", ".svg", ".pdf")
+
+
+STDOUT = "-"
+SPARE = 20  # letters
+IN_ASCII = str.maketrans(
+    {"−": "-", "–": "-", "…": "...", "×": "x", "·": "*", "±": "+/-", "█": "#", "├": "|", "└": "`", "│": "|", "─": "-"}
+    | {"≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "∞": "inf"}
+)
+
+
+def say(line: str = "", error: bool = False) -> None:
+    """Print one line for people, on standard output or standard error."""
+    stream = sys.stderr if error else sys.stdout
+    stream.write(f"{printable(line)}\n")
+
+
+def _in_other_words(error: UnicodeError) -> tuple[str, int]:
+    """Replace what an encoding lacks: signs by similar ones, letters by their escapes."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(IN_ASCII)
+    return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+codecs.register_error("xspn", _in_other_words)
+
+
+def write_utf8(text: str) -> None:
+    """Write text for programs to standard output: UTF-8 whatever the terminal's encoding is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()
 
 
 def print_json(value: Any) -> int:
     """Print a value as JSON; −inf is the string "-inf", and what is not a number is null."""
-    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    from xspn.io.tables.write import json_value
+
+    write_utf8(json.dumps(json_value(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return 0
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and isnan(value):
-        return None
-    return "-inf" if value == -inf else value
+def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
+    """Refuse to write where nothing can be written, or over what is read, before any work is done.
+
+    Args:
+        outputs: The files to write; None and "-" are none.
+        inputs: The files and folders that are read.
+    """
+    from xspn.io.files import check_folder
+
+    written = [os.fspath(path) for path in outputs if path is not None and os.fspath(path) != STDOUT]
+    read = [os.fspath(path) for path in inputs if path is not None and os.fspath(path) != STDOUT]
+    for place, path in enumerate(written):
+        if not path or "\0" in path:
+            raise ParameterError(f"{path!r}: expected the name of a file to write to")
+        for name in (path, path + " " * SPARE):  # files are written under a longer name first
+            try:
+                os.stat(name)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise ParameterError(f"{path}: {(error.strerror or str(error)).lower()}; name another file") from error
+        if os.path.isdir(path):
+            raise ParameterError(f"{path}: expected a file, found a folder")
+        if os.path.isfile(path) or not os.path.exists(path):  # neither a device nor a pipe
+            check_folder(Path(os.path.realpath(path)))
+        for other in read:
+            if _is_within(path, other):
+                raise ParameterError(f"{path}: the output would replace what is read ({other}); name another file")
+        if any(os.path.realpath(path) == os.path.realpath(other) for other in written[:place]):
+            raise ParameterError(f"{path}: named for two outputs; name another file for one of them")
+
+
+def check_out_folder(path: Path) -> None:
+    """Refuse a folder to write to that cannot be one, before any work is done for it."""
+    from xspn.io.files import check_folder
+
+    nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not nearest.is_dir():
+        raise ParameterError(f"--out: expected a folder, found a file at {nearest}")
+    check_folder(nearest / "any")
+
+
+def _is_within(path: str, other: str) -> bool:
+    """Whether a file is another one, by whatever name, or lies in that folder."""
+    if os.path.isdir(other):
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(other))
+    try:
+        return os.path.samefile(path, other) and os.path.isfile(path)
+    except (OSError, ValueError):
+        return False  # one of them is not there
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: set[str]) -> None:
@@ -39,26 +123,27 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], right: set
 
     console = Console()
     if not console.is_terminal:
-        sys.stdout.write("".join("\t".join(row) + "\n" for row in (header, *rows)))
+        for row in (header, *rows):
+            write_utf8("\t".join(row) + "\n")
         return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for column in header:
         table.add_column(column, justify="right" if column in right else "left")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console.print(table)
 
 
 def print_aligned(header: Sequence[str], rows: Iterable[Sequence[str]], right: set[str]) -> None:
     """Print a small table for people, the same on a terminal and elsewhere; programs ask for JSON."""
-    lines = [tuple(header), *(tuple(row) for row in rows)]
+    lines = [tuple(header), *(tuple(map(printable, row)) for row in rows)]
     widths = [max(len(line[j]) for line in lines) for j in range(len(header))]
     for line in lines:
         cells = [
             cell.rjust(width) if name in right else cell.ljust(width)
             for cell, width, name in zip(line, widths, header, strict=True)
         ]
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+        say("  ".join(cells).rstrip())
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -66,31 +151,26 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     known = list(facts)
     width = max(len(label) for label, _ in known)
     for label, text in known:
-        sys.stdout.write(f"{label:<{width}}  {text}\n")
+        say(f"{label:<{width}}  {text}")
 
 
 def check_picture(path: Path | None) -> None:
     """Refuse a picture that could not be drawn or written, before any work is done for it."""
     if path is None:
         return
-    from xspn.io.files import check_folder
     from xspn.plotting.style import require_matplotlib
 
     if path.suffix.lower() not in PICTURES:
         raise ParameterError(f"{path}: expected a name ending in {', '.join(PICTURES)}")
-    check_folder(path)
     require_matplotlib()
 
 
 def save_picture(figure: "Figure", path: Path) -> None:
     """Write a picture, whole or not at all."""
-    from io import BytesIO
-
     from xspn.io.files import write_bytes
+    from xspn.plotting.style import image
 
-    stream = BytesIO()
-    figure.savefig(stream, format=path.suffix.lower().lstrip("."))
-    write_bytes(path, stream.getvalue())
+    write_bytes(path, image(figure, cast("Format", path.suffix.lower().lstrip("."))))
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -1,9 +1,10 @@
 """The parser of the command line: misuse is told in one line, with the nearest known word."""
 
 import argparse
-import sys
 from difflib import get_close_matches
 from typing import Any, NoReturn
+
+from xspn.cli.output import say
 
 MISUSE = 2
 
@@ -24,7 +25,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where help is, and leave."""
         text = " ".join(message.split())
-        sys.stderr.write(f"{self.prog}: {text}{self._suggestion(text)}; usage: {self.prog} --help\n")
+        say(f"{self.prog}: {text}{self._suggestion(text)}; usage: {self.prog} --help", error=True)
         raise SystemExit(MISUSE)
 
     def _suggestion(self, message: str) -> str:

@@ -7,13 +7,12 @@ xspn query model.json --given hot_topic=yes --best
 """
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xspn._core.errors import EvidenceError
 from xspn.cli.inputs import names_of, read_model
-from xspn.cli.output import check_picture, number, print_aligned, print_json, save_picture
+from xspn.cli.output import check_outputs, check_picture, number, print_aligned, print_json, save_picture, say
 from xspn.cli.questions import Question, evidence_of, question_of
 
 if TYPE_CHECKING:
@@ -49,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Answer the questions."""
     check_picture(args.plot)
+    check_outputs([args.plot], [args.model])
     circuit, _ = read_model(args.model)
     known = evidence_of(args.given, circuit.columns)
     questions = [question for text in args.ask for question in question_of(text, circuit.columns)]
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         _show(answer)
     if best is not None:
         exact = "" if best["exact"] else " (a good guess: the search was not exhaustive)"
-        sys.stdout.write(f"most probable{exact}, log-probability {number(best['log_probability'])}\n")
+        say(f"most probable{exact}, log-probability {number(best['log_probability'])}")
         print_aligned(("name", "value"), [(name, str(value)) for name, value in best["values"].items()], right=set())
     return 0
 
@@ -91,6 +91,8 @@ def _log_evidence(circuit: "Circuit", known: dict[int, float]) -> float:
 def _answer(circuit: "Circuit", known: dict[int, float], question: Question) -> dict[str, Any]:
     import numpy as np
 
+    from xspn.model.completion import table_of_marginals
+
     row = np.full(circuit.n_variables, np.nan)
     row[list(known)] = list(known.values())
     if question.kind == "count":
@@ -106,9 +108,8 @@ def _answer(circuit: "Circuit", known: dict[int, float], question: Question) -> 
     domain = circuit.domains[variable]
     if domain is not None and domain.cardinality is None:
         return _of_a_real_variable(circuit, row, question)
-    table = circuit.marginals(row)
     size = 2 if domain is None or domain.cardinality is None else domain.cardinality
-    chances = table[0, variable, :size] if table.ndim == 3 else np.array([1 - table[0, variable], table[0, variable]])
+    chances = table_of_marginals(circuit, row[None, :])[0, variable, :size]
     if question.code is not None:
         return {"ask": question.text, "kind": "probability", "probability": float(chances[int(question.code)])}
     labels = [circuit.columns.label(variable, code) for code in range(size)]
@@ -145,19 +146,17 @@ def _show(answer: dict[str, Any]) -> None:
     match answer["kind"]:
         case "probability" | "density":
             what = "P" if answer["kind"] == "probability" else "density"
-            sys.stdout.write(f"{what}({answer['ask']}) = {number(answer[answer['kind']])}\n")
+            say(f"{what}({answer['ask']}) = {number(answer[answer['kind']])}")
         case "mean":
-            sys.stdout.write(
-                f"{answer['ask']}: mean {number(answer['mean'])}, deviation {number(answer['deviation'])}\n"
-            )
+            say(f"{answer['ask']}: mean {number(answer['mean'])}, deviation {number(answer['deviation'])}")
         case "count":
-            sys.stdout.write(f"{answer['ask']}: mean {number(answer['mean'], 2)} of {len(answer['variables'])}\n")
+            say(f"{answer['ask']}: mean {number(answer['mean'], 2)} of {len(answer['variables'])}")
             chances = answer["probabilities"]
             print_aligned(
                 ("count", "P", ""), [(str(k), number(p), _bar(p)) for k, p in enumerate(chances)], right={"count"}
             )
         case _:
-            sys.stdout.write(f"{answer['ask']}\n")
+            say(answer["ask"])
             rows = [
                 (str(own["value"]), number(own["probability"]), _bar(own["probability"])) for own in answer["values"]
             ]

@@ -5,12 +5,12 @@ where it was; results of other runs are taken over with --merge.
 """
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xspn._core.errors import ParameterError
 from xspn.cli.cluster import add_cluster_option, on_cluster
+from xspn.cli.output import check_out_folder, say
 
 if TYPE_CHECKING:
     from xspn.experiments.store import Store
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run what is missing, then write the report."""
-    from xspn.experiments.plan import known_models, plan
+    from xspn.experiments.plan import known_models, plan, planned
     from xspn.experiments.report import content, write_report
     from xspn.experiments.runner import run_units
     from xspn.experiments.store import Store
@@ -49,32 +49,40 @@ def run(args: argparse.Namespace) -> int:
     if unknown:
         raise ParameterError(f"--models: expected some of {', '.join(known_models())}, found {unknown[0]!r}")
     require_matplotlib()  # before hours of work, not after
-    if args.out.exists() and not args.out.is_dir():
-        raise ParameterError(f"--out: expected a folder, found a file at {args.out}")
+    check_out_folder(args.out)
     targets = TARGETS if "all" in args.what else tuple(dict.fromkeys(args.what))
     store = Store((args.out / "units").resolve())  # the same place for a worker with another working folder
-    _merge(store, args.merge)
+    refused = _merge(store, args.merge)
     todo = plan(targets, tuple(args.datasets), tuple(args.models), args.quick, args.seed)
     for reason in todo.skipped:
-        sys.stderr.write(f"xspn: left out: {reason}\n")
+        say(f"xspn: left out: {reason}", error=True)
     failures: tuple[str, ...] = ()
     if not args.report_only:
         with on_cluster(args.cluster):
             outcome = run_units(todo.units, store, args.jobs, on_cluster=args.cluster is not None)
-        sys.stderr.write(f"xspn: {outcome.done_now} units done, {outcome.done_before} were done before\n")
+        say(f"xspn: {outcome.done_now} units done, {outcome.done_before} were done before", error=True)
         failures = outcome.failures
-    results = list(store)
-    made = content(targets, results, [*todo.skipped, *(f"failed: {failure}" for failure in failures)])
-    written = write_report(args.out, made, results)
+    found = store.found(planned)
+    skipped = [*todo.skipped, *(f"failed: {failure}" for failure in failures), *found.refused]
+    made = content(targets, found.results, skipped)
+    written = write_report(args.out, made, found.results)
     for line in made.summary:
-        sys.stdout.write(f"{line}\n")
-    sys.stdout.write(f"report: {written[0]}, {written[1]}\n")
-    return FAILED if failures else 0
+        say(line)
+    say(f"report: {written[0]}, {written[1]}")
+    for reason in (*refused, *found.refused):
+        say(f"xspn: left out: {reason}", error=True)
+    return FAILED if failures or refused or found.refused else 0
 
 
-def _merge(store: "Store", folders: list[Path]) -> None:
+def _merge(store: "Store", folders: list[Path]) -> list[str]:
+    """Take over the results of other folders; return which of their files were refused, and why."""
+    from xspn.experiments.plan import planned
+
+    refused: list[str] = []
     for folder in folders:
-        merged = store.merge(folder / "units" if (folder / "units").is_dir() else folder)
-        sys.stderr.write(f"xspn: {folder}: {merged.new} results taken over, {merged.same} were the same\n")
+        merged = store.merge(folder / "units" if (folder / "units").is_dir() else folder, planned)
+        refused += merged.refused
+        say(f"xspn: {folder}: {merged.new} results taken over, {merged.same} were the same", error=True)
         for conflict in merged.conflicts:
-            sys.stderr.write(f"xspn: {folder}: differs, kept ours: {conflict}\n")
+            say(f"xspn: {folder}: differs, kept ours: {conflict}", error=True)
+    return refused

@@ -4,6 +4,7 @@ import argparse
 
 from xspn._core.errors import ParameterError
 from xspn.cli.inputs import names_of, read_model, seed_of
+from xspn.cli.output import check_outputs
 from xspn.cli.questions import evidence_of
 
 
@@ -25,6 +26,7 @@ def run(args: argparse.Namespace) -> int:
     if args.n < 0:
         raise ParameterError(f"-n: expected a number of rows of at least 0, found {args.n}")
     kind = "json" if args.json and args.output in (None, "-") else format_of(args.output)
+    check_outputs([args.output], [args.model])
     seed = seed_of(args)
     circuit, _ = read_model(args.model)
     known = evidence_of(args.given, circuit.columns)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from xspn.cli.cluster import add_cluster_option, columns_of, on_cluster, refuse_options, stays_there
 from xspn.cli.inputs import add_table_options, read_model, read_table, refuse_two_inputs
-from xspn.cli.output import number, print_facts, print_json
+from xspn.cli.output import check_outputs, number, print_facts, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
     refuse_two_inputs(args.model, args.table)
     if args.output is not None:
         format_of(args.output)
+        check_outputs([args.output], [args.model, args.table])
     circuit, _ = read_model(args.model)
     with on_cluster(args.cluster):
         scores, lines = _scores(args, circuit)

@@ -4,13 +4,12 @@ Every node has a number; `xspn show model.json --why 17` says why node 17 was ma
 """
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from xspn._core.errors import DataError, ParameterError
 from xspn.cli.inputs import read_model
-from xspn.cli.output import check_picture, print_json, save_picture, shortened
+from xspn.cli.output import check_outputs, check_picture, print_json, save_picture, say, shortened
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
             raise ParameterError(f"{name}: expected a number of at least 1, found {value}")
     check_picture(args.picture)
     check_picture(args.map)
+    check_outputs([args.picture, args.map], [args.model])
     circuit, notes = read_model(args.model)
     if args.picture is not None or args.map is not None:
         from xspn.plotting import draw_circuit, exchangeability_map
@@ -57,9 +57,10 @@ def run(args: argparse.Namespace) -> int:
                 "learned": notes.get("learned"),
             }
         )
-    sys.stdout.write(f"{circuit.summary()}\n\n")
+    say(str(circuit.summary()))
+    say()
     for line in tree_lines(circuit, args.depth, args.most):
-        sys.stdout.write(f"{line}\n")
+        say(line)
     return 0
 
 
@@ -72,17 +73,27 @@ def _why(notes: dict[str, Any], node: int, n_nodes: int, as_json: bool) -> int:
             "--why: the model file tells of no decisions; `xspn fit` writes files that do, but for those with --target "
             "and for mixtures that EM fitted all of"
         )
-    found = [entry for entry in trace if entry["node"] == node]
+    try:
+        found = [entry for entry in trace if entry["node"] == node]
+        lines = [line for entry in found for line in _said(entry)]
+    except (LookupError, TypeError, ValueError) as error:
+        raise DataError("--why: what the model file tells of decisions was altered and cannot be read") from error
     if as_json:
         return print_json({"node": node, "decisions": found})
     if not found:
-        sys.stdout.write(f"node {node} is part of a leaf or a product that was made above it; no decision of its own\n")
-    for entry in found:
-        detail = f" ({entry['detail']})" if entry["detail"] else ""
-        sys.stdout.write(f"node {node}: {entry['what']}{detail}\n")
-        sys.stdout.write(f"  columns   {shortened(entry['variables'], 8)} ({len(entry['variables'])})\n")
-        where = f" where {entry['where']}" if entry["where"] else ""
-        sys.stdout.write(f"  rows      {entry['rows']:,g}{where}\n")
-        if entry["evidence"]:
-            sys.stdout.write(f"  evidence  {entry['evidence']}\n")
+        say(f"node {node} is part of a leaf or a product that was made above it; no decision of its own")
+    for line in lines:
+        say(line)
     return 0
+
+
+def _said(entry: dict[str, Any]) -> list[str]:
+    """Say what a decision was, and why, in a few lines."""
+    detail = f" ({entry['detail']})" if entry["detail"] else ""
+    where = f" where {entry['where']}" if entry["where"] else ""
+    lines = [
+        f"node {entry['node']}: {entry['what']}{detail}",
+        f"  columns   {shortened(entry['variables'], 8)} ({len(entry['variables'])})",
+        f"  rows      {entry['rows']:,g}{where}",
+    ]
+    return [*lines, f"  evidence  {entry['evidence']}"] if entry["evidence"] else lines

@@ -5,14 +5,13 @@ different kinds, or with different labels, are never interchanged.
 """
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xspn._core.errors import ParameterError
 from xspn.cli.inputs import add_table_options, read_table
 from xspn.cli.learning_options import add_column_options, domains_of, excluded
-from xspn.cli.output import check_picture, print_aligned, print_json, save_picture, shortened
+from xspn.cli.output import check_outputs, check_picture, print_aligned, print_json, save_picture, say, shortened
 
 if TYPE_CHECKING:
     from xspn._core.arrays import AnyArray
@@ -39,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
     if not 0 < args.level < 1:
         raise ParameterError(f"--level: expected a number between 0 and 1, found {args.level}")
     check_picture(args.picture)
+    check_outputs([args.picture], [args.table])
     table = excluded(read_table(args.table, args), args.exclude)
     columns, rows = table.read(domains_of(table, args.domains))
     domains = [domain for domain in columns.domains if domain is not None]
@@ -53,14 +53,15 @@ def run(args: argparse.Namespace) -> int:
     if whole is not None:
         verdict = "rejected" if whole.rejects(args.level) else "not rejected"
         by = f" by: {_plain_test(whole, table.names)['decided_by']}" if whole.rejects(args.level) else ""
-        sys.stdout.write(f"all {len(table.names)} columns exchangeable: {verdict}{by}, p = {whole.p_value:.3g}\n\n")
+        say(f"all {len(table.names)} columns exchangeable: {verdict}{by}, p = {whole.p_value:.3g}")
+        say()
     together = [own for own in found if len(own["columns"]) > 1]
     said = [(str(len(own["columns"])), f"{own['p_value']:.3g}", shortened(own["columns"], 8)) for own in together]
     if said:
         print_aligned(("columns", "p", "can be interchanged"), said, right={"columns", "p"})
     alone = [own["columns"][0] for own in found if len(own["columns"]) == 1]
     if alone:
-        sys.stdout.write(f"on their own: {shortened(alone, 12)} ({len(alone)})\n")
+        say(f"on their own: {shortened(alone, 12)} ({len(alone)})")
     return 0
 
 

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from xspn._core.errors import DataError, FormatError
+from xspn._core.errors import DataError, FormatError, ParameterError
 from xspn.distributed.limits import Limits
 from xspn.distributed.partitions import Layout
 from xspn.distributed.plain import plain_tree, tree_of_plain
+from xspn.distributed.subtrees import Place
 from xspn.distributed.survey import Facts
 from xspn.distributed.tree import Tree
 from xspn.io.files import check_folder, write_text
@@ -18,6 +19,7 @@ from xspn.learning.config import LearnConfig
 
 FORMAT = "xspn-checkpoint"
 SCHEMA = 1
+_ABSENT = object()
 
 
 def identity(facts: Facts, layout: Layout, config: LearnConfig, seed: int, limits: Limits) -> dict[str, Any]:
@@ -40,6 +42,8 @@ class Checkpoint:
     @classmethod
     def at(cls, path: str | os.PathLike[str], own_identity: dict[str, Any]) -> "Checkpoint":
         """Return the checkpoint of a file, which need not be there yet."""
+        if Path(path).is_dir():
+            raise ParameterError(f"checkpoint {os.fspath(path)}: expected a file, found a folder; name a file in it")
         check_folder(Path(path))
         return cls(Path(path), own_identity)
 
@@ -50,32 +54,46 @@ class Checkpoint:
         head = json.dumps({"format": FORMAT, "schema": SCHEMA, "digest": digest})
         write_text(self.path, f"{head}\n{content}\n")
 
-    def load(self) -> Tree | None:
-        """Return the tree, or None if there is no file yet; refuse one that was grown from something else."""
+    def load(self, root: Place) -> Tree | None:
+        """Return the tree, or None if there is no file yet; refuse one that was grown from something else.
+
+        Args:
+            root: The place that the tree must have grown from.
+        """
         if not self.path.exists():
             return None
         content = self._content()
+        try:
+            self._refuse_other_identity(content["identity"])
+            total, context_rows = self.identity["data"]["total"], self.identity["settings"]["context_rows"]
+            return tree_of_plain(content["tree"], root, total, context_rows)
+        except (KeyError, TypeError, AttributeError, FormatError) as error:
+            raise FormatError(f"checkpoint {self.path}: damaged ({error}); delete it to begin anew") from error
+
+    def _refuse_other_identity(self, found: dict[str, Any]) -> None:
         for what, own in self.identity.items():
-            stored = content["identity"].get(what, {})
-            odd = [name for name in own if stored.get(name) != own[name]]
+            stored = found[what]
+            odd = [name for name in (*own, *stored) if stored.get(name, _ABSENT) != own.get(name, _ABSENT)]
             if odd:
                 raise DataError(
                     f"checkpoint {self.path}: made from other {what} ({odd[0]}: {_short(stored.get(odd[0]))} there, "
-                    f"{_short(own[odd[0]])} now); fit with what it was made from, or name another file"
+                    f"{_short(own.get(odd[0]))} now); fit with what it was made from, or name another file"
                 )
-        return tree_of_plain(content["tree"])
 
     def _content(self) -> dict[str, Any]:
         try:
-            head, _, rest = self.path.read_text(encoding="utf-8").partition("\n")
+            head, _, rest = self.path.read_bytes().partition(b"\n")
             facts = json.loads(head)
             known = facts["format"] == FORMAT and facts["schema"] == SCHEMA
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise FormatError(f"checkpoint {self.path}: not a checkpoint of a fit; name another file") from error
-        text = rest.removesuffix("\n")
-        if not known or hashlib.sha256(text.encode()).hexdigest() != facts["digest"]:
+        text = rest.removesuffix(b"\n")
+        if not known or hashlib.sha256(text).hexdigest() != facts.get("digest"):
             raise FormatError(f"checkpoint {self.path}: damaged, or of another version; delete it to begin anew")
-        content: dict[str, Any] = json.loads(text)
+        try:
+            content: dict[str, Any] = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise FormatError(f"checkpoint {self.path}: damaged ({error}); delete it to begin anew") from error
         return content
 
 

@@ -83,9 +83,9 @@ def _grown(
     """Grow one tree, or go on growing it."""
     facts = facts_for_learning(table)
     growth = Growth(table, facts, config, limits)
-    tree, save = None, None
+    tree, save = growth.seedling(seed), None
     if checkpoint is not None:
         saved = Checkpoint.at(checkpoint, identity(facts, table.layout, config, seed, limits))
-        tree, save = saved.load(), saved.save
-    learned = growth.grow(growth.seedling(seed) if tree is None else tree, save, progress)
+        tree, save = saved.load(tree.open[tree.root]) or tree, saved.save
+    learned = growth.grow(tree, save, progress)
     return Grown(learned, tuple(growth.reports))

@@ -1,18 +1,22 @@
 """The back end that nobody has to choose: simple passes for little work, compiled kernels for much."""
 
+import warnings
 from functools import cached_property
+from typing import Any
 
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import Names
+from xspn._core.errors import MissingExtraError
 from xspn.engine.backend import Backend, Counts
 from xspn.engine.blocks import LoopBlock
-from xspn.engine.choice import all_cores, compiled_backend, has_kernels
+from xspn.engine.choice import all_cores, compiled_backend, has_kernels, kernels_are_kept
 from xspn.engine.program import Program
 from xspn.engine.rows import RowBlock
 from xspn.engine.simple import Simple
 from xspn.engine.up import Semiring
 
 WORTH_KERNELS = 1 << 28  # slots × rows: about a second of simple passes, which is what loading the kernels takes
+WORTH_COMPILING = 1 << 34  # about a minute, which is what compiling takes where the code cannot be kept
 LOOP, LOOP_VARIABLE = 200, 20  # slots that a leaf costs which is asked by itself, and each of its variables
 
 
@@ -28,6 +32,9 @@ class Automatic(Backend):
         self._spent: list[int] = [0] if origin is None else origin._spent
         self._simple = Simple(program)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Automatic, (self.program,)
+
     @cached_property
     def _slots(self) -> int:
         asked = [leaf for _, block in self.program.blocks if isinstance(block, LoopBlock) for leaf in block.leaves]
@@ -39,13 +46,18 @@ class Automatic(Backend):
             return None
         if self._origin is not None and self._origin._compiled is not None:
             return self._origin._compiled.with_parameters(self.program)
-        return compiled_backend(self.program, threads=all_cores())
+        try:
+            return compiled_backend(self.program, threads=all_cores())
+        except MissingExtraError as error:
+            warnings.warn(f"{error}; going on with NumPy, which is slower", RuntimeWarning, stacklevel=2)
+            return None
 
     def _for(self, n_rows: int, passes: int = 1) -> Backend:
         """Return the back end for a question about so many rows."""
         self._spent[0] += n_rows * passes * self._slots
-        chosen = self._compiled if self._spent[0] >= WORTH_KERNELS else None
-        return self._simple if chosen is None else chosen
+        if self._spent[0] < WORTH_KERNELS or self._compiled is None:
+            return self._simple
+        return self._compiled if self._spent[0] >= WORTH_COMPILING or kernels_are_kept() else self._simple
 
     @property
     def error_bound(self) -> float:

@@ -29,11 +29,27 @@ class _Layout:
     n_slots: int
     n_variables: int
 
-    def matrix(self, values: AnyArray, chosen: BoolArray | slice = slice(None)) -> csr_array:
+    @cached_property
+    def _order(self) -> IntArray:
+        """The entries by slot, and those of a slot by variable, as the rows of sparse matrices want them."""
+        places = self.slots * self.n_variables + self.variables[self.which]
+        return np.arange(len(places)) if (places[1:] >= places[:-1]).all() else np.argsort(places, kind="stable")
+
+    @cached_property
+    def _pattern(self) -> tuple[AnyArray, AnyArray, AnyArray]:
+        return self._pattern_of(self._order)
+
+    def _pattern_of(self, entries: IntArray) -> tuple[AnyArray, AnyArray, AnyArray]:
+        """Return the leaves, the columns and the ends of rows of a matrix with these entries."""
+        index = np.int32 if max(len(self.which), self.n_variables) < 1 << 31 else np.int64
+        which = self.which[entries]
+        ends = np.cumsum(np.bincount(self.slots[entries] + 1, minlength=self.n_slots + 1))
+        return which, self.variables[which].astype(index), ends.astype(index)
+
+    def matrix(self, values: AnyArray, chosen: BoolArray | None = None) -> csr_array:
         """Return a matrix (slots, variables) with the leaves' values at the chosen entries."""
-        which = self.which[chosen]
-        places = (self.slots[chosen], self.variables[which])
-        return csr_array((values[which], places), shape=(self.n_slots, self.n_variables), dtype=np.float64)
+        which, columns, ends = self._pattern if chosen is None else self._pattern_of(self._order[chosen[self._order]])
+        return csr_array((values[which], columns, ends), shape=(self.n_slots, self.n_variables), dtype=np.float64)
 
 
 class BernoulliBlock(LeafBlock):
@@ -43,19 +59,28 @@ class BernoulliBlock(LeafBlock):
     is −inf, and only then.
     """
 
-    def __init__(self, groups: Sequence[Sequence[Bernoulli]], n_variables: int) -> None:
-        flat = [leaf for group in groups for leaf in group]
-        leaves = list({id(leaf): leaf for leaf in flat}.values())
-        place = {id(leaf): index for index, leaf in enumerate(leaves)}
-        layout = _Layout(
-            slots=np.repeat(np.arange(len(groups)), [len(group) for group in groups]),
-            which=np.array([place[id(leaf)] for leaf in flat], dtype=np.int64),
-            variables=np.array([leaf.variables[0] for leaf in leaves], dtype=np.int64),
-            n_slots=len(groups),
-            n_variables=n_variables,
-        )
-        self._set(layout, np.array([leaf.p for leaf in leaves], dtype=np.float64))
-        self._leaves = leaves
+    def __init__(
+        self,
+        variables: IntArray,
+        p: FloatArray,
+        slots: IntArray,
+        which: IntArray,
+        n_variables: int,
+        leaves: list[Bernoulli] | None = None,
+    ) -> None:
+        """Lay out leaves by their variables and parameters.
+
+        Args:
+            variables: The variable of each leaf.
+            p: The parameter of each leaf.
+            slots: The slot of each entry; slots are in order, and each has an entry.
+            which: The leaf of each entry.
+            n_variables: The number of variables of the circuit.
+            leaves: The leaves themselves, if they are there already.
+        """
+        self._set(_Layout(slots, which, variables, int(slots[-1]) + 1, n_variables), p)
+        if leaves is not None:
+            self._leaves = leaves
 
     def _set(self, layout: _Layout, p: FloatArray) -> None:
         self._layout, self.p = layout, p

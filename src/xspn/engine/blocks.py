@@ -8,13 +8,13 @@ that has no faster one.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn.engine.rows import RowBlock
-from xspn.leaves.base import Leaf
+from xspn.leaves.base import Leaf, Together
 from xspn.leaves.smoothing import Smoothing
 
 
@@ -61,6 +61,10 @@ class LeafBlock(ABC):
     def refit(self, statistics: FloatArray, smoothing: Smoothing) -> Self:
         """Return the block with the leaves that the statistics make most likely; leaves without parameters stay."""
 
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Return the block with leaves that lose none of the rows' spread (see `Leaf`); itself if it has them."""
+        return self
+
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Return statistics taken by another fit of this block as this one would have taken them (see `Leaf`)."""
         return statistics
@@ -71,25 +75,52 @@ class LoopBlock(LeafBlock):
 
     def __init__(self, leaves: Sequence[Leaf]) -> None:
         self.leaves = list(leaves)
-        self._columns = [np.array(leaf.variables) for leaf in leaves]
         self.n_slots = len(self.leaves)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.leaves,)
+
+    @cached_property
+    def _columns(self) -> list[IntArray]:
+        return [np.array(leaf.variables) for leaf in self.leaves]
+
+    @cached_property
+    def _together(self) -> list[tuple[IntArray, Together]]:
+        """The slots of families that evaluate many leaves at once, and how."""
+        families: dict[type[Leaf], list[int]] = {}
+        for slot, leaf in enumerate(self.leaves):
+            families.setdefault(type(leaf), []).append(slot)
+        found = ((slots, family.together([self.leaves[i] for i in slots])) for family, slots in families.items())
+        return [(np.array(slots), function) for slots, function in found if function is not None]
+
+    @cached_property
+    def _alone(self) -> list[int]:
+        """The slots of leaves that are asked one by one."""
+        done = {int(slot) for slots, _ in self._together for slot in slots}
+        return [slot for slot in range(self.n_slots) if slot not in done]
 
     def slot_leaves(self) -> Sequence[Sequence[Leaf]]:
         """Return one leaf per slot."""
         return [[leaf] for leaf in self.leaves]
 
     def log_prob(self, rows: RowBlock) -> FloatArray:
-        """Ask each leaf."""
-        out = np.empty((self.n_slots, len(rows)))
-        for slot, (leaf, columns) in enumerate(zip(self.leaves, self._columns, strict=True)):
-            out[slot] = leaf.log_prob(rows.values[:, columns])
+        """Ask each family, or each leaf."""
+        out = self._of_families(rows, best=False)
+        for slot in self._alone:
+            out[slot] = self.leaves[slot].log_prob(rows.values[:, self._columns[slot]])
         return out
 
     def log_mode(self, rows: RowBlock) -> FloatArray:
-        """Ask each leaf."""
+        """Ask each family, or each leaf."""
+        out = self._of_families(rows, best=True)
+        for slot in self._alone:
+            out[slot] = self.leaves[slot].mode(rows.values[:, self._columns[slot]])[1]
+        return out
+
+    def _of_families(self, rows: RowBlock, best: bool) -> FloatArray:
         out = np.empty((self.n_slots, len(rows)))
-        for slot, (leaf, columns) in enumerate(zip(self.leaves, self._columns, strict=True)):
-            out[slot] = leaf.mode(rows.values[:, columns])[1]
+        for slots, function in self._together:
+            out[slots] = function(rows.values, best)
         return out
 
     def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
@@ -144,6 +175,12 @@ class LoopBlock(LeafBlock):
                 for slot, leaf in enumerate(self.leaves)
             ]
         )
+
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Let each leaf decide."""
+        leaves = [leaf.recentered(self._of_leaf(statistics, slot)) for slot, leaf in enumerate(self.leaves)]
+        changed = any(new is not old for new, old in zip(leaves, self.leaves, strict=True))
+        return type(self)(leaves) if changed else self
 
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Let each leaf restate its own."""

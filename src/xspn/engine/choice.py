@@ -26,13 +26,23 @@ def has_kernels(program: Program) -> bool:
     return discrete and find_spec("numba") is not None
 
 
+def kernels_are_kept() -> bool:
+    """Whether compiled code outlives the process; to be asked once kernels are there."""
+    from xspn._core.compilation import not_kept
+
+    return not not_kept
+
+
 def compiled_backend(
     program: Program, dtype: type[np.floating[Any]] = np.float64, threads: int = 1, tape: Tape | None = None
 ) -> Backend:
     """Return the back end of compiled kernels."""
     if find_spec("numba") is None:
         raise MissingExtraError("compiled kernels need the package numba: pip install numba, or use backend='simple'")
-    from xspn.engine.compiled import Compiled
+    try:
+        from xspn.engine.compiled import Compiled
+    except (ImportError, OSError, RuntimeError) as error:
+        raise MissingExtraError(f"compiled kernels: numba does not work ({error}); use backend='simple'") from error
 
     return Compiled(program, dtype, threads, tape)
 

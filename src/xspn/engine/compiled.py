@@ -3,7 +3,7 @@
 Kernels work with probabilities, not with logarithms. That is safe for discrete variables: no value exceeds 1, so what
 underflows (below 2⁻¹⁰²²) can change the root's value by no more than that for each node, and wherever the result is not
 itself near the end of the range it is right to the last digits. Rows whose result is that small are computed again in
-a wider range: in double precision after single, in log space after double.
+a wider range: in double precision after single, with exponents of their own (`xspn.engine.scaled`) after double.
 """
 
 from functools import cached_property
@@ -23,16 +23,16 @@ from xspn.engine.kernels.up import score, upward
 from xspn.engine.linear import LinearBackend
 from xspn.engine.program import Program
 from xspn.engine.rows import RowBlock
-from xspn.engine.simple import Simple, normalised
+from xspn.engine.scaled import Scaled
+from xspn.engine.simple import normalised
 from xspn.engine.tape import Tape
-from xspn.engine.tape_runner import TapeRunner
+from xspn.engine.tape_runner import CHUNK, TapeRunner
 from xspn.engine.tape_writer import numbers_of, tape_of
 from xspn.engine.up import Semiring
 
 LEAST = {np.dtype(np.float64): 1e-280, np.dtype(np.float32): 1e-30}  # smaller results are computed again
 FROM_X = -1  # the mode of rows that a kernel has yet to read
 FINAL_LOGARITHM = 2e-13  # logarithms are below 650 and right to the last digit
-CHUNK = 2048  # rows whose statistics are added up by themselves: the same whatever the number of threads
 
 
 class Compiled(LinearBackend):
@@ -57,6 +57,10 @@ class Compiled(LinearBackend):
         self._run = TapeRunner(program, self.tape, dtype, threads)
         self.least = LEAST[np.dtype(dtype)]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Workspace and arrays for kernels are made again where they are needed.
+        return type(self), (self.program, self.dtype, self.threads, self.tape)
+
     @staticmethod
     def fits(program: Program) -> bool:
         """Whether all variables are discrete."""
@@ -80,7 +84,7 @@ class Compiled(LinearBackend):
         """The back end for rows whose probability is too small for this one."""
         if self.dtype is np.float32:
             return Compiled(self.program, np.float64, self.threads, self.tape)
-        return Simple(self.program)
+        return Scaled(self.program, self.threads, self.tape)
 
     # -- likelihood --------------------------------------------------------------------------------------------------
 

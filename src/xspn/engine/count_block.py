@@ -102,9 +102,10 @@ class CountBlock(LeafBlock):
         s = self._ones(rows)
         n = self._sizes[:, None]
         here = self._sum_table[self.triangles.table_starts[:, None] + k * (k + 1) // 2 + s]
-        more = np.minimum(k + 1, n)  # where nothing is missing the entry is not used
+        more = np.minimum(k + 1, n)
         up = self._sum_table[self.triangles.table_starts[:, None] + more * (more + 1) // 2 + np.minimum(s + 1, more)]
-        chance = np.exp(up - np.where(np.isneginf(here), 0.0, here)) * (k < n)
+        # Where nothing is missing the entry above is that of other rows, and may be larger by any factor.
+        chance = np.exp(np.where(k < n, up - np.where(np.isneginf(here), 0.0, here), -np.inf))
         one = (self._mask.T @ (flow * chance)).T  # (rows, variables)
         reach = (self._mask.T @ flow).T
         p_one = np.where(rows.missing.T, one, reach * (rows.values == 1))

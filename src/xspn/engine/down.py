@@ -29,7 +29,8 @@ def flows(
     for step in reversed(program.steps):
         own = flow[step.start : step.stop]
         if isinstance(step, ProductStep):
-            flow[: step.start] += step.children.T @ own
+            below, parents = step.parents
+            flow[below] += parents @ own
             continue
         for place, (child, share) in enumerate(zip(step.children, _shares(step, values), strict=True)):
             share *= own

@@ -46,6 +46,14 @@ class ProductStep:
         """One beyond the last slot."""
         return int(self.start + self.children.shape[0])
 
+    @cached_property
+    def parents(self) -> tuple[IntArray, csr_array]:
+        """The slots that some product reads, and which products read each of them: (slots, k)."""
+        own, which = np.unique(self.children.indices, return_inverse=True)
+        products = np.repeat(np.arange(self.children.shape[0]), np.diff(self.children.indptr))
+        shape = (len(own), self.children.shape[0])
+        return own, csr_array((np.ones(len(which)), (which.ravel(), products)), shape=shape)
+
 
 Step = SumStep | ProductStep
 

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
+from xspn._core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.engine.triangles import Triangles
 
 
@@ -108,9 +108,8 @@ class Layout:
     def _closed(self, first: IntArray, last: IntArray) -> bool:
         """Whether no instruction reads from another part."""
         inner = np.flatnonzero(self.op[:-1] >= Op.SUM)
-        lengths = (self.end - self.begin)[inner]
-        edges = np.repeat(self.begin[inner], lengths) + _within(lengths)
-        part = np.searchsorted(last, np.repeat(inner, lengths))
+        edges, which = ranges(self.begin[inner], self.end[inner])
+        part = np.searchsorted(last, inner[which])
         return bool((np.searchsorted(last, self.argument[edges]) == part).all())
 
     @cached_property
@@ -126,10 +125,12 @@ class Layout:
         depth[self.op == Op.COUNT] = 1
         depth[self.op == Op.TREE] = 5 * length[self.op == Op.TREE]
         depth[self.op == Op.GIVEN] = 1
-        for i in np.flatnonzero(self.op >= Op.SUM):
-            below = depth[self.argument[self.begin[i] : self.end[i]]]
-            depth[i] = below.max() + length[i] + 1 if self.op[i] == Op.SUM else below.sum() + length[i]
-        return int(depth[-1])
+        found, argument = depth.tolist(), self.argument.tolist()
+        inner = np.flatnonzero(self.op >= Op.SUM)
+        for i, begin, end in zip(inner.tolist(), self.begin[inner].tolist(), self.end[inner].tolist(), strict=True):
+            below = [found[j] for j in argument[begin:end]]
+            found[i] = max(below) + end - begin + 1 if self.op[i] == Op.SUM else sum(below) + end - begin
+        return int(found[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +165,24 @@ class Tape:
         return np.exp(self.layout.triangles.table(self.numbers.count_log_w, np.maximum))
 
 
-def _within(lengths: IntArray) -> IntArray:
-    """Return 0, 1, …, length − 1 for each length, one after the other."""
+def ranges(begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
+    """Return begin, begin + 1, …, end − 1 of each range, one after the other, and which range each belongs to."""
+    lengths = end - begin
     ends = np.cumsum(lengths)
-    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+    which = np.repeat(np.arange(len(lengths)), lengths)
+    return np.arange(len(which)) + (begin - (ends - lengths))[which], which
+
+
+def first_edges_down(inner: IntArray, begin: IntArray, end: IntArray, argument: IntArray) -> BoolArray:
+    """Mark for each argument the edge that a walk down comes to first: the first one of its last reader.
+
+    Args:
+        inner: The sums and products, in order.
+        begin: Where the edges of each instruction begin.
+        end: Where they end.
+        argument: What each edge reads.
+    """
+    edges, _ = ranges(begin[inner[::-1]], end[inner[::-1]])
+    fresh = np.zeros(len(argument), dtype=bool)
+    fresh[edges[np.unique(argument[edges], return_index=True)[1]]] = True
+    return fresh

@@ -14,10 +14,9 @@ from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.blocks import LeafBlock, LoopBlock
 from xspn.engine.count_block import CountBlock
 from xspn.engine.program import ProductStep, Program, Step, SumStep
-from xspn.engine.tape import Op, Tape
+from xspn.engine.tape import Op, Tape, ranges
 from xspn.engine.tree_block import TreeBlock
 from xspn.leaves.base import Leaf
-from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.chow_liu import ChowLiu
 from xspn.leaves.exchangeable import Exchangeable
 
@@ -82,7 +81,7 @@ class _Reader:
     def _block(self, op: Op, own: IntArray) -> LeafBlock:
         n = len(self.domains)
         if op == Op.BERNOULLI:
-            return BernoulliBlock([self._bernoullis(i) for i in own], n)
+            return self._bernoullis(own)
         if op == Op.COUNT:
             return CountBlock([self._count(i) for i in own], n)
         return TreeBlock([self._tree(i) for i in own]) if op == Op.TREE else LoopBlock(self.given)
@@ -90,10 +89,11 @@ class _Reader:
     def _entries(self, i: int) -> slice:
         return slice(int(self.layout.begin[i]), int(self.layout.end[i]))
 
-    def _bernoullis(self, i: int) -> list[Bernoulli]:
-        own = self._entries(i)
-        variables, p = self.layout.bernoulli_variable[own].tolist(), self.numbers.bernoulli_p[own, 1].tolist()
-        return [Bernoulli(v, p=q) for v, q in zip(variables, p, strict=True)]
+    def _bernoullis(self, own: IntArray) -> BernoulliBlock:
+        """Return the block of leaves, one for each entry."""
+        entries, slots = ranges(self.layout.begin[own], self.layout.end[own])
+        variables, p = self.layout.bernoulli_variable[entries], self.numbers.bernoulli_p[entries, 1]
+        return BernoulliBlock(np.array(variables), np.array(p), slots, np.arange(len(slots)), len(self.domains))
 
     def _count(self, i: int) -> Exchangeable:
         start = int(self.layout.triangles.weight_starts[self.layout.leaf[i]])
@@ -104,20 +104,19 @@ class _Reader:
         own = self._entries(i)
         source = self.layout.tree_source[own]
         order = source - source.min()  # where each entry stands in the leaf's own order
-        parents, variables, p = np.full(len(order), -1), np.empty_like(order), np.empty((len(order), 2))
+        parents, variables, p = np.full(len(order), -1), np.empty_like(order), np.empty((len(order), 4))
         above = self.layout.tree_parent[own]
         parents[order] = np.where(above < 0, -1, order[above])
         variables[order] = self.layout.tree_variable[own]
-        p[order] = self.numbers.tree_p[own][:, [1, 3]]
-        return ChowLiu(variables.tolist(), parents.tolist(), p)
+        p[order] = self.numbers.tree_p[own]
+        return ChowLiu(variables.tolist(), parents.tolist(), p[:, [1, 3]], p[:, [0, 2]])
 
     def _step(self, start: int, stop: int) -> Step:
         own = self.order[start:stop]
-        edges = [np.arange(self.layout.begin[i], self.layout.end[i]) for i in own]
+        edges, which = ranges(self.layout.begin[own], self.layout.end[own])
         if self.layout.op[own[0]] == Op.SUM:
-            together = np.array(edges).T  # (arity, sums)
+            together = edges.reshape(stop - start, -1).T  # (arity, sums)
             children = self.layout.slot[self.layout.argument[together]]
             return SumStep(start, children, safe_log(self.numbers.weight[together]), np.arange(start, stop))
-        below = self.layout.slot[self.layout.argument[np.concatenate(edges)]]
-        places = (np.repeat(np.arange(stop - start), [len(part) for part in edges]), below)
-        return ProductStep(start, csr_array((np.ones(len(below)), places), shape=(stop - start, start)))
+        below = self.layout.slot[self.layout.argument[edges]]
+        return ProductStep(start, csr_array((np.ones(len(below)), (which, below)), shape=(stop - start, start)))

@@ -21,6 +21,7 @@ CACHED = 1 << 21  # values that stay in the cache on the way up and down
 CONVERTED = 1 << 20  # cells that are converted at a time if a table is not of floats
 SMALL_TABLE = 1 << 20  # entries of tables of partial counts that are made without asking whether they are needed
 WORTH_A_THREAD = 1 << 22  # instructions × rows
+CHUNK = 2048  # rows whose statistics are added up by themselves: the same whatever the number of threads
 
 T = TypeVar("T")
 
@@ -47,13 +48,16 @@ class TapeRunner:
 
     def arrays(self, X: AnyArray | None = None) -> Arrays:
         """Return the tape's arrays, without the table of partial counts if it is large and no cell of X is missing."""
+        return self._arrays_for_partial_rows if self.needs_partial_counts(X) else self.arrays_without_counts
+
+    def needs_partial_counts(self, X: AnyArray | None) -> bool:
+        """Whether the table of partial counts is small, or asked for by a missing cell of X (of which all is known)."""
         large = self.tape.layout.triangles.n_entries > SMALL_TABLE
-        if large and X is not None and not (X.dtype.kind == "f" and np.isnan(X).any()):
-            return self._arrays_for_whole_rows
-        return self._arrays_for_partial_rows
+        return not large or X is None or bool(X.dtype.kind == "f" and np.isnan(X).any())
 
     @cached_property
-    def _arrays_for_whole_rows(self) -> Arrays:
+    def arrays_without_counts(self) -> Arrays:
+        """The tape's arrays without the table of partial counts."""
         return arrays_of(self.tape, self.dtype, np.empty(0))
 
     @cached_property
@@ -86,12 +90,17 @@ class TapeRunner:
     def load(self, rows: RowBlock, room: Room, mode: int = PARTIAL) -> int:
         """Write codes and the probabilities of other leaves into room; return whether rows are whole or partial."""
         n = len(rows)
-        room.codes[:, n:] = 0
         room.given[:, n:] = 1
-        room.codes[:, :n] = np.where(rows.missing, MISSING, rows.values.T == 1)
+        self.load_codes(rows, room.codes)
         if self.given is not None:
             room.given[:, :n] = np.exp(self.given.log_mode(rows) if mode == BEST else self.given.log_prob(rows))
         return WHOLE if rows.whole else PARTIAL
+
+    def load_codes(self, rows: RowBlock, codes: AnyArray) -> None:
+        """Write rows as codes; what is beyond them is zero."""
+        n = len(rows)
+        codes[:, n:] = 0
+        codes[:, :n] = np.where(rows.missing, MISSING, rows.values.T == 1)
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
@@ -99,12 +108,18 @@ class TapeRunner:
         self, X: AnyArray, names: Names | None, what: str, room: Room, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[int, int, RowBlock, int]]:
         """Yield each block of checked rows, loaded into room, with its mode; the last may be shorter than the room."""
+        for first, last, rows in self.row_blocks(X, names, what, room.codes.shape[1], start, stop):
+            yield first, last, rows, self.load(rows, room)
+
+    def row_blocks(
+        self, X: AnyArray, names: Names | None, what: str, width: int, start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[int, int, RowBlock]]:
+        """Yield each block of checked rows."""
         checker = RowChecker(self.program.domains, names)
-        width, end = room.codes.shape[1], len(X) if stop is None else stop
+        end = len(X) if stop is None else stop
         for first in range(start, end, width):
             last = min(first + width, end)
-            rows = checker.block(X, first, last, what)
-            yield first, last, rows, self.load(rows, room)
+            yield first, last, checker.block(X, first, last, what)
 
     def over_rows(
         self, X: AnyArray, names: Names | None, what: str, width: int, kernel: Callable[[AnyArray, int, int], int]

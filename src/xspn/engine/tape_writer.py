@@ -1,6 +1,7 @@
 """From a program to its tape: the order of a depth-first walk, registers, and parameters as probabilities."""
 
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.blocks import LoopBlock
 from xspn.engine.count_block import CountBlock
 from xspn.engine.program import ProductStep, Program, SumStep
-from xspn.engine.tape import Layout, Numbers, Op, Tape
+from xspn.engine.tape import Layout, Numbers, Op, Tape, first_edges_down
 from xspn.engine.tree_block import TreeBlock
 
 
@@ -80,7 +81,7 @@ class _Writer:
         bernoulli, count, tree = self.parts.bernoulli, self.parts.count, self.parts.tree
         none = np.empty(0, dtype=np.int64)
         begin, end, inner = self.begin[order], self.end[order], self.op[order] >= Op.SUM
-        fresh = _first_edges_down(inner, begin, end, place[argument])
+        fresh = first_edges_down(np.flatnonzero(inner), begin, end, place[argument])
         return Layout(
             op=self.op[order].astype(np.uint8),
             slot=order,
@@ -159,29 +160,18 @@ class _Writer:
         return np.array(order, dtype=np.int64)
 
 
-def _first_edges_down(inner: BoolArray, begin: IntArray, end: IntArray, argument: IntArray) -> BoolArray:
-    """Mark for each argument the edge that a walk down comes to first: the first one of its last reader."""
-    fresh = np.zeros(len(argument), dtype=bool)
-    met = bytearray(len(inner))
-    for i in np.flatnonzero(inner)[::-1].tolist():
-        for e in range(begin[i], end[i]):
-            if not met[argument[e]]:
-                met[argument[e]] = 1
-                fresh[e] = True
-    return fresh
-
-
 def _registers(inner: BoolArray, begin: IntArray, end: IntArray, argument: IntArray, fresh: BoolArray) -> IntArray:
     """Give each instruction a register; it is free again after the last instruction that reads it."""
-    register = np.zeros(len(inner), dtype=np.int64)
+    register: list[int] = []
     free: list[int] = []
     used = 0
-    for i in range(len(inner)):
+    read, first = argument.tolist(), fresh.tolist()
+    for is_inner, start, stop in zip(inner.tolist(), begin.tolist(), end.tolist(), strict=True):
         if free:
-            register[i] = free.pop()
+            register.append(free.pop())
         else:
-            register[i], used = used, used + 1
-        if inner[i]:
-            own = slice(begin[i], end[i])
-            free.extend(register[argument[own][fresh[own]]].tolist())
-    return register
+            register.append(used)
+            used += 1
+        if is_inner:
+            free += [register[i] for i in compress(read[start:stop], first[start:stop])]
+    return np.array(register, dtype=np.int64)

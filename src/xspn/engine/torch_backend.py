@@ -7,7 +7,7 @@ same way. Questions that walk down to single leaves (completions, samples) and E
 from collections.abc import Iterator
 from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -73,6 +73,9 @@ class TorchBackend(LinearBackend):
             self._leaves.append((start, start + block.n_slots, made))
         self._steps = [Sums(step, to) if isinstance(step, SumStep) else Products(step, to) for step in program.steps]
         self._inside = torch.as_tensor(~program.absent, device=self.device)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TorchBackend, (self.program, *self._names)  # tensors are made again on the device that is there
 
     @cached_property
     def careful(self) -> Backend:
@@ -166,8 +169,11 @@ class TorchBackend(LinearBackend):
         step = max(64, most // max(self.program.n_slots if passes else 1, len(self.program.domains)))
         for start in range(0, len(X), step):
             stop = min(start + step, len(X))
-            raw = np.ascontiguousarray(X[start:stop])
-            rows = torch.as_tensor(raw.view(np.uint8) if raw.dtype == bool else raw).to(self.device).T
+            raw = X[start:stop]
+            # A copy in an order and a type that torch has: of bytes as they are here, and never read-only.
+            kind = np.float64 if raw.dtype.kind not in "biuf" or raw.dtype.itemsize > 8 else raw.dtype.newbyteorder("=")
+            raw = np.array(raw, dtype=np.uint8 if raw.dtype == bool else kind, order="C")
+            rows = torch.from_numpy(raw).to(self.device).T
             zeros, ones = rows == 0, rows == 1
             strange = ~(zeros | ones | rows.isnan()) if raw.dtype.kind == "f" else ~(zeros | ones)
             if bool(strange[self._inside].any()):

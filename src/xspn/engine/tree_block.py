@@ -57,5 +57,5 @@ class TreeBlock(LoopBlock):
     @cached_property
     def tables(self) -> FloatArray:
         """P(own | parent) of (parent, own) = 00, 01, 10, 11, in the trees' own orders: (variables of all trees, 4)."""
-        p = np.concatenate([tree.p for tree in self.trees])
-        return np.stack([1 - p[:, 0], p[:, 0], 1 - p[:, 1], p[:, 1]], axis=1)
+        p, q = (np.concatenate([getattr(tree, name) for tree in self.trees]) for name in "pq")
+        return np.stack([q[:, 0], p[:, 0], q[:, 1], p[:, 1]], axis=1)

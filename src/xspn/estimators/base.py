@@ -9,15 +9,13 @@ from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from xspn._core.arrays import FloatArray
-from xspn._core.checks import table
 from xspn._core.errors import DataError, MemoryLimitError
 from xspn._core.random import RandomState
 from xspn.distributed import is_elsewhere
 from xspn.estimators.table_input import TableInput
 from xspn.learning.memory import OTHERWISE
 from xspn.model import Circuit
-from xspn.model.completion import Method, completed, table_of_marginals
-from xspn.model.frames import as_frame
+from xspn.model.completion import Method, completed, filled_in, table_of_marginals
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -143,9 +141,4 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
             return self._elsewhere().tables(self, "impute", X, method=method, **chance)
         rows = self._query_rows(X)
         filled = completed(self.circuit_, rows, method, random_state)
-        if self.binarize is not None:
-            filled = np.where(np.isnan(rows), filled, table(X))  # only what was missing is 0 or 1
-        frame = as_frame(X)
-        if frame is None:
-            return self.columns_.values(filled)
-        return self.columns_.decode(filled, list(frame.dtypes), frame.index, frame.columns)
+        return filled_in(X, self.columns_, np.isnan(rows), filled)

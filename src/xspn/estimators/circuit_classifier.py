@@ -111,10 +111,14 @@ def _labels(y: Any, n_rows: int) -> AnyArray:
     """Return one label for each row."""
     if y is None:
         raise DataError("requires y to be passed, but the target y is None")
-    labels = np.asarray(column_or_1d(y, warn=True))
-    if labels.dtype.kind == "f":
-        assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
+    try:
+        labels = np.asarray(column_or_1d(y, warn=True))
+        if labels.dtype.kind == "f":
+            assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        np.unique(labels)  # classes are sorted: labels of different kinds cannot be
+    except (ValueError, TypeError) as error:
+        raise DataError(f"y: {error}") from error
     if len(labels) != n_rows:
         raise DataError(f"y: expected {n_rows} labels, one for each row of X, found {len(labels)}")
     return labels

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import as_array, table, weights_of_rows
+from xspn._core.checks import as_array, cell_name, table, weights_of_rows
 from xspn._core.errors import DataError
 from xspn.circuit.domain import Domain
 from xspn.distributed import is_elsewhere
@@ -16,6 +17,9 @@ from xspn.learning.data import Bits
 from xspn.model.columns import Columns
 from xspn.model.frames import as_frame, names_of
 from xspn.model.reading import read_table
+
+LARGEST_NUMBER = 1e100  # squares, and sums of them, must be numbers too
+LEAST_RANGE = 1e-100
 
 
 class TableInput(BaseEstimator):  # type: ignore[misc]
@@ -29,6 +33,7 @@ class TableInput(BaseEstimator):  # type: ignore[misc]
         frame = _plain_table(X)
         if self.binarize is None:
             columns, cells = read_table(X if frame is None else frame, getattr(self, "domains", "binary"))
+            _refuse_extremes(cells, columns)
         else:
             names = None if frame is None else names_of(frame)
             cells = binarized(table(X if frame is None else frame, names=names, what="X"), self.binarize)
@@ -91,6 +96,29 @@ class TableInput(BaseEstimator):  # type: ignore[misc]
         if self._template is None:
             return self.columns_.values(codes)
         return self.columns_.decode(codes, list(self._template.dtypes), names=self._template.columns)
+
+
+def _refuse_extremes(cells: AnyArray, columns: Columns) -> None:
+    """Refuse real numbers that cannot be learned from: their squares are no numbers, or vanish."""
+    for j, domain in enumerate(columns.domains):
+        if domain is None or domain.is_discrete:
+            continue
+        own = np.asarray(cells[:, j], dtype=np.float64)
+        name = j if columns.names is None else repr(columns.names[j])
+        large = np.abs(own) > LARGEST_NUMBER
+        if large.any():
+            row = int(np.argmax(large))
+            raise DataError(
+                f"X: expected numbers of at most {LARGEST_NUMBER:g}, found {own[row]:g} at "
+                f"{cell_name((row, j), columns.names)}; divide column {name} by a constant"
+            )
+        seen = own[~np.isnan(own)]
+        span = float(np.ptp(seen)) if len(seen) else 0.0
+        if 0 < span < LEAST_RANGE:
+            raise DataError(
+                f"X: the numbers of column {name} lie within {span:.3g} of each other, and deviations below "
+                f"{LEAST_RANGE:g} vanish when squared; multiply the column by a constant"
+            )
 
 
 def _plain_table(X: Any) -> Any | None:

@@ -1,5 +1,6 @@
 """Charts of the tables: bars against the published numbers, size against accuracy, times of the tests."""
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from xspn.datasets.catalogue import info
@@ -39,9 +40,11 @@ def size_chart(chosen: Chosen) -> Drawing:
     points = []
     for row in chosen.rows:
         spn, xspn = chosen.best_of(row, family("SPN")), chosen.best_of(row, family("XSPN"))
-        if spn is None or xspn is None or not spn.parameters or not xspn.parameters:
+        if spn is None or xspn is None or not spn.parameters or not xspn.parameters or not spn.test_score:
             continue
         gain = 100 * (xspn.test_score - spn.test_score) / abs(spn.test_score)
+        if not isfinite(gain):  # some row is impossible: there is no place for that in a chart
+            continue
         group = {"synthetic": "synthetic", "real": "votes and exams", "benchmark": "benchmark"}[info(row.dataset).group]
         points.append(Point(xspn.parameters / spn.parameters, gain, str(row), group))
     figure = named_scatter(
@@ -96,7 +99,7 @@ def _times(results: list[Result], what: str) -> dict[str, dict[str, dict[int, fl
 
 
 def _gain(result: Result | None, row: DataKey) -> float | None:
-    if result is None:
+    if result is None or not isfinite(result.test_score):
         return None
     published = LIKELIHOODS[row.dataset].xspn
     return 100 * (result.test_score - published) / abs(published)

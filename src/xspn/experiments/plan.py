@@ -1,7 +1,8 @@
 """What there is to do: the units of each table, in the order in which they are best done."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from xspn.datasets.catalogue import info, names
 from xspn.datasets.classification import CLASSIFICATION_NAMES
@@ -129,6 +130,24 @@ def _units(
 def _effort(spec: ModelSpec, name: str) -> float:
     entry = info(name)
     return spec.cost * entry.n_train * entry.n_variables * max(entry.n_variables, 50)
+
+
+def planned(unit: Unit) -> Unit | None:
+    """Return the unit of the tables that is equal to this one, whether its data set is here or not; None without."""
+    for own in _all_units(unit.experiment, unit.dataset, unit.generated):
+        if replace(own, seed=unit.seed) == unit:
+            return replace(own, seed=unit.seed)
+    return None
+
+
+@lru_cache(maxsize=256)
+def _all_units(experiment: Experiment, dataset: str, generated: bool) -> tuple[Unit, ...]:
+    """Return all units of one data set, of whole and of quick runs."""
+    if dataset not in _sets(experiment, (), False) or (generated and dataset not in names("synthetic")):
+        return ()
+    registry = models if experiment == "density" else classifiers
+    specs = [registry[name] for name in registry]
+    return tuple(unit for quick in (False, True) for unit in _units(experiment, dataset, specs, quick, 0, generated))
 
 
 def known_models() -> tuple[str, ...]:

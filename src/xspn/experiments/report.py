@@ -79,7 +79,7 @@ def write_report(folder: Path, made: Content, results: Sequence[Result]) -> list
     write_text(written[0], markdown(made))
     write_text(written[1], html_page(made.summary, made.skipped, made.parts, vectors))
     numbers = [result.to_dict(rows=False) for result in sorted(results, key=lambda result: str(result.unit.path))]
-    write_text(written[2], json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
+    write_text(written[2], json.dumps(numbers, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return written
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isnan
 
 from xspn.datasets.catalogue import names
 from xspn.experiments.result import Result
@@ -82,4 +83,5 @@ def best(results: Sequence[Result]) -> Result:
 def _rank(result: Result) -> tuple[float, float, float, str]:
     loss = result.facts.get("valid_log_loss")
     size = result.parameters if result.parameters is not None else float("inf")
-    return -result.valid_score, float("inf") if loss is None else float(loss), size, str(result.unit.path)
+    worse = float("inf") if isnan(result.valid_score) else -result.valid_score
+    return worse, float("inf") if loss is None else float(loss), size, str(result.unit.path)

@@ -1,11 +1,18 @@
 """`Unit`: the smallest piece of work, one (data set, model, setting), with a name and a place for its result."""
 
+import re
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+from xspn._core.errors import FormatError
 
 Experiment = Literal["density", "classification", "pairwise"]
 Setting = float | int | str | bool
+
+WORD = re.compile(r"\w[\w.+-]*")  # what names of data sets, models and settings are made of: one part of a path
+LARGEST_SEED = 2**63
 
 SHORT = {
     "independence_threshold": "rho",
@@ -65,8 +72,19 @@ class Unit:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Unit":
-        """Return the unit that `to_dict` wrote down."""
-        return cls(**{**values, "settings": tuple(values["settings"].items())})
+        """Return the unit that `to_dict` wrote down; its words are plain ones, so that its path leads nowhere else."""
+        unit = cls(**{**values, "settings": tuple(values["settings"].items())})
+        words = [unit.dataset, unit.model, *(name for name, _ in unit.settings)]
+        words += [value for _, value in unit.settings if isinstance(value, str)]
+        odd = [word for word in words if not isinstance(word, str) or len(word) > 80 or not WORD.fullmatch(word)]
+        if unit.experiment not in get_args(Experiment) or odd:
+            raise FormatError(f"unit: expected a data set and a model, found {(odd or [unit.experiment])[0]!r:.60}")
+        if type(unit.seed) is not int or not 0 <= unit.seed < LARGEST_SEED or type(unit.generated) is not bool:
+            raise FormatError(f"unit: expected a seed, and whether rows were generated, found {unit.seed!r:.60}")
+        numbers = [value for _, value in unit.settings if not isinstance(value, str)]
+        if not all(isinstance(value, int | float) and isfinite(value) for value in numbers):
+            raise FormatError("unit: expected settings that are numbers or words")
+        return unit
 
     def _words(self) -> list[str]:
         return [

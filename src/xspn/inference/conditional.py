@@ -1,6 +1,7 @@
 """The circuit of what is unknown given what is known."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from xspn._core.arrays import FloatArray
 from xspn._core.errors import EvidenceError, QueryError
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node, Product, Sum
+from xspn.circuit.scope import Scope
 from xspn.leaves.base import Leaf
 
 Part = tuple[Node | None, float]  # what is left of a node, and the log-probability of the evidence in its scope
@@ -18,15 +20,20 @@ def condition(graph: Graph, evidence: FloatArray) -> tuple[Node, float]:
 
     Children that the evidence rules out disappear; weights become posterior weights.
     """
+    known = Scope.of(np.flatnonzero(~np.isnan(evidence)).tolist()).bits
 
     def visit(node: Node, children: Sequence[Part]) -> Part:
-        if isinstance(node, Leaf):
-            return node.condition(evidence[list(node.variables)])
+        if not node.scope.bits & known:
+            return node, 0.0
+        if not node.children:
+            leaf = cast(Leaf, node)
+            own = leaf.variables
+            return leaf.condition(evidence[own[0] : own[0] + 1] if len(own) == 1 else evidence[list(own)])
         if isinstance(node, Sum):
             return _posterior(node, children)
-        total = sum(part[1] for part in children)
+        total = sum([part[1] for part in children])
         left = [part[0] for part in children if part[0] is not None]
-        if not left or np.isneginf(total):
+        if not left or total == -np.inf:
             return None, total
         return (left[0] if len(left) == 1 else Product(left)), total
 

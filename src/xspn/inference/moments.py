@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn._core.arrays import FloatArray, IntArray
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node, Sum
 from xspn.leaves.base import Leaf
@@ -41,51 +41,125 @@ class Moments:
 def moments(graph: Graph) -> Moments:
     """Return the mean and covariance of all variables (categories count as their codes).
 
-    Each node's moments are over its own scope only, sorted by variable, and forgotten when its last parent is done.
+    Products keep covariances apart and sums add the distances between their children's means, so the covariance of the
+    root is that of each leaf, and the covariance between the means at each sum, times the probability that the node is
+    used. Everything is about the mean of its own node: no digits are lost where means are large.
     """
-    uses = np.zeros(len(graph), dtype=np.int64)
-    for node in graph.nodes:
-        np.add.at(uses, graph.child_ids(node), 1)
-    held: dict[int, tuple[FloatArray, FloatArray]] = {}
+    used = _usage(graph)
+    total = _Covariance(graph.n_variables, len(graph.root.scope))
+    waiting = graph.n_parents.copy()
+    held: dict[int, _Means] = {}  # forgotten when the last parent is done
     for index, node in enumerate(graph.nodes):
         ids = graph.child_ids(node)
-        held[index] = _node_moments(node, [held[c] for c in ids])
+        if isinstance(node, Leaf):
+            own_mean, own_covariance = node.moments()
+            held[index] = _Means(np.array(node.variables), own_mean)
+            total.add(held[index].variables, used[index] * own_covariance)
+        elif isinstance(node, Sum):
+            held[index], away = _mixed(node.weights, [held[c] for c in ids])
+            total.add_rows(held[index].variables, np.sqrt(used[index] * node.weights)[:, None] * away)
+        else:
+            held[index] = _Means(parts=tuple(held[c] for c in ids))
         for c in ids:
-            uses[c] -= 1
-            if uses[c] == 0:
-                held.pop(c, None)
-    mean, second = held[len(graph) - 1]
-    n = graph.n_variables
-    own = np.array(list(graph.root.scope))
-    out = Moments(np.full(n, np.nan), np.full((n, n), np.nan))
-    out.mean[own] = mean
-    out.covariance[np.ix_(own, own)] = second - np.outer(mean, mean)
-    return out
+            waiting[c] -= 1
+            if waiting[c] == 0:
+                del held[c]
+    variables, own_mean = held[len(graph) - 1].flat()
+    mean, covariance = np.full(graph.n_variables, np.nan), total.matrix()
+    mean[variables] = own_mean
+    covariance[np.isnan(mean)] = np.nan
+    covariance[:, np.isnan(mean)] = np.nan
+    return Moments(mean, covariance)
 
 
-def _node_moments(node: Node, below: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
-    """Return E[x] and E[x xᵀ] over the node's scope, variables in increasing order."""
-    if isinstance(node, Leaf):
-        mean, second = node.moments()
-        order = np.argsort(node.variables)
-        return mean[order], second[np.ix_(order, order)]
-    if isinstance(node, Sum):
-        return (
-            np.tensordot(node.weights, np.array([part[0] for part in below]), axes=1),
-            np.tensordot(node.weights, np.array([part[1] for part in below]), axes=1),
-        )
-    variables = np.concatenate([np.array(list(child.scope)) for child in node.children])
-    places = np.empty_like(variables)
-    places[np.argsort(variables)] = np.arange(len(variables))
-    mean = np.empty(len(variables))
-    mean[places] = np.concatenate([part[0] for part in below])
-    second = np.outer(mean, mean)
-    start = 0
-    for own_mean, own_second in below:
-        own = places[start : start + len(own_mean)]
-        second[np.ix_(own, own)] = own_second
-        start += len(own_mean)
-    return mean, second
+def _usage(graph: Graph) -> FloatArray:
+    """Return the probability that each node is used."""
+    used = np.zeros(len(graph))
+    used[-1] = 1.0
+    for index in range(len(graph) - 1, -1, -1):
+        node = graph.nodes[index]
+        shares = node.weights.tolist() if isinstance(node, Sum) else [1.0] * len(node.children)
+        for child, share in zip(graph.child_ids(node), shares, strict=True):
+            used[child] += share * used[index]
+    return used
+
+
+class _Means:
+    """The means of some variables; those of a product are left in parts until a sum asks for them."""
+
+    def __init__(
+        self, variables: IntArray | None = None, mean: FloatArray | None = None, parts: "tuple[_Means, ...]" = ()
+    ) -> None:
+        self.variables = np.empty(0, dtype=np.int64) if variables is None else variables
+        self.mean = np.empty(0) if mean is None else mean
+        self._parts = parts
+
+    def flat(self) -> tuple[IntArray, FloatArray]:
+        """Return variables and means, each in one array, put together once and without recursion."""
+        if self._parts:
+            waiting, found = [*self._parts], []
+            while waiting:
+                own = waiting.pop()
+                if own._parts:
+                    waiting.extend(own._parts)
+                else:
+                    found.append(own)
+            self.variables = np.concatenate([own.variables for own in found])
+            self.mean = np.concatenate([own.mean for own in found])
+            self._parts = ()
+        return self.variables, self.mean
+
+
+def _mixed(weights: FloatArray, below: Sequence[_Means]) -> tuple[_Means, FloatArray]:
+    """Return the means of a sum over its sorted variables, and how far its children's are away: (children, scope)."""
+    rows = []
+    for variables, mean in (part.flat() for part in below):
+        order = np.argsort(variables)
+        rows.append(mean[order])
+        scope = variables[order]
+    table = np.array(rows)
+    away = table - table[0]  # children that agree do so exactly, however large their means
+    shift = weights @ away
+    return _Means(scope, table[0] + shift), away - shift
+
+
+class _Covariance:
+    """A covariance matrix that is added up; what touches most of it is gathered and multiplied at once."""
+
+    MOST_ROWS = 512
+
+    def __init__(self, n: int, n_own: int) -> None:
+        self._sum = np.zeros((n, n))
+        self._wide = n_own / 4
+        self._rows: list[FloatArray] = []
+
+    def add(self, variables: IntArray, covariance: FloatArray) -> None:
+        """Add the covariance of some variables."""
+        if len(variables) == 1:
+            self._sum[variables[0], variables[0]] += covariance[0, 0]
+        else:
+            self._sum[np.ix_(variables, variables)] += covariance
+
+    def add_rows(self, variables: IntArray, rows: FloatArray) -> None:
+        """Add rowsᵀ rows."""
+        if not rows.any():
+            return
+        if len(variables) < self._wide or len(variables) == 1:
+            self.add(variables, rows.T @ rows)
+            return
+        whole = np.zeros((len(rows), len(self._sum)))
+        whole[:, variables] = rows
+        self._rows.append(whole)
+        if sum(map(len, self._rows)) >= self.MOST_ROWS:
+            self.matrix()
+
+    def matrix(self) -> FloatArray:
+        """Return the matrix."""
+        if self._rows:
+            rows = np.concatenate(self._rows)
+            self._sum += rows.T @ rows
+            self._rows = []
+        return self._sum
 
 
 def count_distribution(graph: Graph) -> FloatArray:

@@ -12,18 +12,20 @@ Beside the nodes there may be "notes", an object of any content: how the circuit
 Labels are what the values of a column stand for, dtypes the types of a DataFrame's columns. Schema 1 has neither, and
 no order in domains; a circuit that needs none of them is still written in it. Children come before parents and the last
 node is the root. Numbers are written with as many digits as bring back the same bits; −inf, which JSON has no number
-for, is the string "-inf".
+for, is the string "-inf". What a text may ask for at most is said in `xspn.io.limits`.
 """
 
 import hashlib
 import json
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
 from xspn._core.errors import FormatError, XSPNError
 from xspn.circuit.domain import Domain
 from xspn.circuit.graph import Graph, from_records
-from xspn.circuit.nodes import Node
+from xspn.circuit.nodes import Node, Sum
+from xspn.io.limits import DEEPEST, MOST_COLUMNS, check_columns, check_depth, check_dtypes, check_nodes, parse_json
 from xspn.leaves.base import Leaf, leaf_from_params
 from xspn.model import Circuit
 from xspn.model.columns import Columns
@@ -32,6 +34,10 @@ FORMAT = "xspn-circuit"
 SCHEMA = 2
 KEYS = {1: ("names", "domains", "nodes"), 2: ("names", "domains", "labels", "dtypes", "nodes")}
 OPTIONAL = ("names", "labels", "dtypes")  # null where there are none
+LONGEST_MESSAGE = 1000
+# What building from a file's content can raise when the content is not what this library writes.
+UNUSABLE = (XSPNError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+_SUM_KEYS, _PRODUCT_KEYS = {"type", "children", "weights"}, {"type", "children"}
 
 
 def to_json(circuit: Circuit, indent: int | None = None, notes: dict[str, Any] | None = None) -> str:
@@ -43,13 +49,8 @@ def to_json(circuit: Circuit, indent: int | None = None, notes: dict[str, Any] |
         Bernoulli(0, p=0.1)
     """
     columns = circuit.columns
-    content: dict[str, Any] = {
-        "names": None if columns.names is None else list(columns.names),
-        "domains": [None if domain is None else domain.to_params() for domain in columns.domains],
-        "labels": [own and list(own) for own in columns.labels] if any(columns.labels) else None,
-        "dtypes": list(columns.dtypes) if any(columns.dtypes) else None,
-        "nodes": plain_nodes(circuit.graph),
-    }
+    check_depth(notes, "notes")
+    content: dict[str, Any] = {**head_of_columns(columns), "nodes": plain_nodes(circuit.graph)}
     ordered = any(domain is not None and domain.ordered for domain in columns.domains)
     schema = 2 if ordered or notes or content["labels"] or content["dtypes"] else 1
     content = {key: content[key] for key in KEYS[schema]} | ({"notes": notes} if notes else {})
@@ -57,9 +58,43 @@ def to_json(circuit: Circuit, indent: int | None = None, notes: dict[str, Any] |
     return json.dumps({**head, **content}, indent=indent, allow_nan=False, ensure_ascii=False)
 
 
+def head_of_columns(columns: Columns) -> dict[str, Any]:
+    """Return what a file holds of the columns, in plain values."""
+    return {
+        "names": None if columns.names is None else list(columns.names),
+        "domains": [None if domain is None else domain.to_params() for domain in columns.domains],
+        "labels": [own and list(own) for own in columns.labels] if any(columns.labels) else None,
+        "dtypes": list(columns.dtypes) if any(columns.dtypes) else None,
+    }
+
+
+def columns_in_head(head: dict[str, Any], source: str) -> int:
+    """Return the number of columns of a file after the types of what it holds of them have been checked."""
+    for key in ("names", "domains", "labels", "dtypes"):
+        value = head.get(key)
+        if not (isinstance(value, list) or (key in OPTIONAL and value is None)):
+            raise FormatError(f"{source}: {key!r} is not a list; the file was altered")
+    if not all(isinstance(name, str) for name in head["names"] or ()):
+        raise FormatError(f"{source}: some name is not a text; the file was altered")
+    check_dtypes(head.get("dtypes") or (), source)
+    check_columns(len(head["domains"]), source)
+    return len(head["domains"])
+
+
+def columns_of_head(head: dict[str, Any], domains: Sequence[Domain | None], source: str) -> Columns:
+    """Return the columns that a file describes, if they are those of the leaves with these domains."""
+    ordered = [_ordered(domain, stored) for domain, stored in zip(domains, head["domains"], strict=True)]
+    if head["domains"] != [None if domain is None else domain.to_params() for domain in ordered]:
+        raise FormatError(f"{source}: the domains do not fit the leaves; the file was altered")
+    return Columns.of(ordered, head["names"], head.get("labels"), head.get("dtypes"))
+
+
 def plain_nodes(graph: Graph) -> list[dict[str, Any]]:
     """Return the nodes as plain values, children before parents."""
-    return [_node(kind, payload, children) for kind, payload, children in graph.records()]
+    return [
+        _node(node, children) if children else _plain_leaf(node)
+        for node, children in zip(graph.nodes, graph.children(), strict=True)
+    ]
 
 
 def root_of_plain(nodes: list[dict[str, Any]]) -> Node:
@@ -70,16 +105,21 @@ def root_of_plain(nodes: list[dict[str, Any]]) -> Node:
         >>> root_of_plain(plain_nodes(Graph(Bernoulli(0, p=0.1))))
         Bernoulli(0, p=0.1)
     """
-    return from_records([_record(node, index) for index, node in enumerate(nodes)])
+    families: dict[str, set[str]] = {}
+    return from_records([_record(node, index, MOST_COLUMNS, families) for index, node in enumerate(nodes)])
 
 
-def _node(kind: str, payload: Any, children: tuple[int, ...]) -> dict[str, Any]:
-    if kind == "sum":
-        return {"type": "sum", "weights": payload.tolist(), "children": list(children)}
-    if kind == "product":
-        return {"type": "product", "children": list(children)}
-    params = {key: _plain(value) for key, value in payload.to_params().items()}
-    return {"type": payload.family, "variables": list(payload.variables), **params}
+def _node(node: Node, children: list[int]) -> dict[str, Any]:
+    if isinstance(node, Sum):
+        return {"type": "sum", "weights": node.weights.tolist(), "children": children}
+    return {"type": "product", "children": children}
+
+
+def _plain_leaf(leaf: Any) -> dict[str, Any]:
+    stored = {"type": leaf.family, "variables": list(leaf.variables)}
+    for key, value in leaf.to_params().items():
+        stored[key] = _plain(value) if isinstance(value, list) or value == -inf else value
+    return stored
 
 
 def _plain(value: Any) -> Any:
@@ -89,10 +129,12 @@ def _plain(value: Any) -> Any:
     return "-inf" if isinstance(value, float) and value == -inf else value
 
 
-def _numbers(value: Any) -> Any:
+def _numbers(value: Any, levels: int = DEEPEST) -> Any:
     """Undo `_plain`."""
     if isinstance(value, list):
-        return [_numbers(item) for item in value]
+        if not levels:
+            raise FormatError(f"nested deeper than the {DEEPEST} levels that are read")
+        return [_numbers(item, levels - 1) for item in value]
     return -inf if value == "-inf" else value
 
 
@@ -110,20 +152,11 @@ def from_json(text: str, source: str = "JSON text") -> Circuit:
 def from_json_with_notes(text: str, source: str = "JSON text") -> tuple[Circuit, dict[str, Any]]:
     """Return the circuit of a JSON text and the notes beside it, if there are any."""
     data = _parse(text, source)
-    circuit = _build(data, source)
-    stored = data["domains"]
-    found = [None if domain is None else domain.to_params() for domain in circuit.domains]
-    if stored != found:
-        raise FormatError(f"{source}: the domains do not fit the leaves; the file was altered")
-    return circuit, data.get("notes") or {}
+    return _build(data, source), data.get("notes") or {}
 
 
 def _parse(text: str, source: str) -> dict[str, Any]:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        where = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else f"{error}"
-        raise FormatError(f"{source}: not a complete JSON text ({where}); the file is truncated or damaged") from error
+    data = parse_json(text, source)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise FormatError(f'{source}: not a circuit file (no "format": "{FORMAT}")')
     schema = data.get("schema")
@@ -144,35 +177,40 @@ def _check_content(content: dict[str, Any], digest: Any, source: str) -> None:
         same = _digest(content) == digest
     except ValueError as error:
         raise FormatError(f"{source}: some number is not finite; the file was altered") from error
+    except RecursionError as error:
+        raise FormatError(f"{source}: nested deeper than the {DEEPEST} levels that are read") from error
     if not same:
         raise FormatError(f"{source}: the content does not match its digest; the file was altered")
-    if not isinstance(content.pop("notes", {}), dict):
+    notes = content.get("notes", {})
+    if not isinstance(notes, dict):
         raise FormatError(f"{source}: 'notes' is not an object; the file was altered")
-    for key, value in content.items():
-        if not (isinstance(value, list) or (key in OPTIONAL and value is None)):
-            raise FormatError(f"{source}: {key!r} is not a list; the file was altered")
-    if not all(isinstance(name, str) for name in content["names"] or ()):
-        raise FormatError(f"{source}: some name is not a text; the file was altered")
-    if not all(dtype is None or isinstance(dtype, str) for dtype in content.get("dtypes") or ()):
-        raise FormatError(f"{source}: some type of a column is not a text; the file was altered")
+    columns_in_head(content, source)
+    check_depth([content[key] for key in content if key != "nodes"], source)
+    if not isinstance(content["nodes"], list):
+        raise FormatError(f"{source}: 'nodes' is not a list; the file was altered")
+    check_nodes(len(content["nodes"]), source)
 
 
 def _build(data: dict[str, Any], source: str) -> Circuit:
     records: list[Any] = []
+    families: dict[str, set[str]] = {}
+    n_variables = len(data["domains"])
     for index, node in enumerate(data["nodes"]):
         try:
-            records.append(_record(node, index))
-        except (XSPNError, KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FormatError(f"{source}: node {index} is unusable ({error})") from error
-    if not records:
-        raise FormatError(f"{source}: there are no nodes")
+            records.append(_record(node, index, n_variables, families))
+        except UNUSABLE as error:
+            raise FormatError(f"{source}: node {index} is unusable ({shortened(error)})") from error
     try:
-        graph = Graph(from_records(records), len(data["domains"]))
-        ordered = [_ordered(domain, stored) for domain, stored in zip(graph.domains, data["domains"], strict=True)]
-        columns = Columns.of(ordered, data["names"], data.get("labels"), data.get("dtypes"))
-        return Circuit.of_columns(graph, columns)
-    except (XSPNError, TypeError) as error:
-        raise FormatError(f"{source}: the nodes do not form a circuit ({error})") from error
+        graph = Graph(from_records(records), n_variables)
+        return Circuit.of_columns(graph, columns_of_head(data, graph.domains, source))
+    except UNUSABLE as error:
+        raise FormatError(f"{source}: the nodes do not form a circuit ({shortened(error)})") from error
+
+
+def shortened(error: BaseException) -> str:
+    """Return what an error says, without all of a file's content in it."""
+    text = str(error)
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]} …"
 
 
 def _ordered(domain: Domain | None, stored: Any) -> Domain | None:
@@ -182,22 +220,31 @@ def _ordered(domain: Domain | None, stored: Any) -> Domain | None:
     return Domain(domain.cardinality, stored.get("ordered", False))
 
 
-def _record(node: dict[str, Any], index: int) -> tuple[str, Any, tuple[int, ...]]:
+def _record(
+    node: dict[str, Any], index: int, n_variables: int, families: dict[str, set[str]]
+) -> tuple[str, Any, tuple[int, ...]]:
+    """Return a node as `from_records` takes it; `families` keeps which keys the leaves of a family have."""
     kind = node["type"]
     if kind in ("sum", "product"):
-        _refuse_others(node, {"type", "children", "weights"} if kind == "sum" else {"type", "children"})
+        _refuse_others(node, _SUM_KEYS if kind == "sum" else _PRODUCT_KEYS)
         children = tuple(node["children"])
-        if not all(isinstance(child, int) and 0 <= child < index for child in children):
+        if not all(type(child) is int and 0 <= child < index for child in children):
             raise FormatError(f"children {list(children)[:5]} are not all earlier nodes")
         return kind, node.get("weights"), children
-    params = {key: _numbers(value) for key, value in node.items() if key not in ("type", "variables")}
-    leaf: Leaf = leaf_from_params(kind, tuple(node["variables"]), params)
-    _refuse_others(node, {"type", "variables", *leaf.to_params()})
+    variables = tuple(node["variables"])
+    if not all(type(v) is int and 0 <= v < n_variables for v in variables):
+        raise FormatError(f"variables {list(variables)[:5]} are not all columns from 0 to {n_variables - 1}")
+    params = {key: value if type(value) is float else _numbers(value) for key, value in node.items()}
+    del params["type"], params["variables"]
+    leaf: Leaf = leaf_from_params(kind, variables, params)
+    if not node.keys() <= families.get(kind, set()):  # most leaves of a family have the same keys
+        families[kind] = {"type", "variables", *leaf.to_params()}
+        _refuse_others(node, families[kind])
     return "leaf", leaf, ()
 
 
 def _refuse_others(node: dict[str, Any], known: set[str]) -> None:
     """Refuse parameters that nothing would read: a misspelt one must not be dropped in silence."""
-    unknown = sorted(set(node) - known)
-    if unknown:
+    if not node.keys() <= known:
+        unknown = sorted(set(node) - known)
         raise FormatError(f"unknown parameter {unknown[0]!r} of a {node['type']}")

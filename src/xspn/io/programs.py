@@ -1,6 +1,5 @@
-"""Compiled circuits as folders of arrays, which several processes can map into their memory at once."""
+"""Compiled circuits as files of arrays, which several processes can map into their memory at once."""
 
-import json
 import os
 from dataclasses import fields
 from pathlib import Path
@@ -8,97 +7,96 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import IntArray
-from xspn._core.errors import FormatError, XSPNError
+from xspn._core.arrays import AnyArray
+from xspn._core.errors import FormatError
 from xspn.circuit.domain import Domain
+from xspn.circuit.graph import merged_domains
 from xspn.engine import chosen_backend
 from xspn.engine.blocks import LoopBlock
 from xspn.engine.program import Program
 from xspn.engine.tape import Layout, Numbers, Tape
+from xspn.engine.tape_check import check_tape
 from xspn.engine.tape_reader import program_of
 from xspn.engine.tape_writer import tape_of
-from xspn.io.files import write_text
-from xspn.leaves.base import Leaf, leaves
+from xspn.io.binary_format import integers, pack_leaves, unpack_leaves
+from xspn.io.container import mapped, packed_file, unpacked_file
+from xspn.io.files import write_parts
+from xspn.io.json_format import UNUSABLE, columns_in_head, columns_of_head, head_of_columns, shortened
+from xspn.leaves.base import Leaf
 from xspn.model.circuit import Circuit
-from xspn.model.columns import Columns
 from xspn.model.evaluator import Evaluator
 
-FORMAT, SCHEMA = "xspn program", 1
-HEAD = "program.json"
+FORMAT, SCHEMA = "xspn-program", 2
 
 
-def save_program(circuit: Circuit, folder: str | os.PathLike[str]) -> None:
-    """Write a compiled circuit of discrete variables as a folder of arrays.
+def save_program(circuit: Circuit, path: str | os.PathLike[str]) -> None:
+    """Write a compiled circuit as one file of arrays, for `open_program`.
+
+    The file is written under another name and then takes the place of the old one: processes that have the old one
+    open keep it as it was, and one that opens the file finds the old or the new one, never a mixture.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
         >>> from xspn import Bernoulli
         >>> with TemporaryDirectory() as folder:
-        ...     save_program(Circuit(Bernoulli(0, p=0.25)), folder)
-        ...     open_program(folder, "compiled").log_likelihood([[1]]).round(3).tolist()
+        ...     save_program(Circuit(Bernoulli(0, p=0.25)), f"{folder}/rain.program")
+        ...     open_program(f"{folder}/rain.program", "compiled").log_likelihood([[1]]).round(3).tolist()
         [-1.386]
     """
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    program, columns = circuit.program, circuit.columns
+    program = circuit.program
     tape = tape_of(program)
-    for part in (tape.layout, tape.numbers):
-        for field in fields(part):
-            np.save(target / f"{field.name}.npy", getattr(part, field.name))
-    np.save(target / "steps.npy", np.array([[step.start, step.stop] for step in program.steps]).reshape(-1, 2))
+    arrays = {field.name: getattr(part, field.name) for part in (tape.layout, tape.numbers) for field in fields(part)}
+    families, which, of_leaves = pack_leaves(_other_leaves(program))
+    arrays["steps"] = np.array([[step.start, step.stop] for step in program.steps], dtype=np.int64).reshape(-1, 2)
+    arrays |= {"family": which, **of_leaves}
     head = {
         "format": FORMAT,
         "schema": SCHEMA,
-        "names": None if columns.names is None else list(columns.names),
-        "domains": [None if domain is None else domain.to_params() for domain in columns.domains],
-        "labels": [own and list(own) for own in columns.labels],
-        "dtypes": list(columns.dtypes),
+        **head_of_columns(circuit.columns),
         "selective": circuit.why_not_selective() is None,
-        "leaves": [_stored(leaf) for leaf in _other_leaves(program)],
+        "families": families,
     }
-    write_text(target / HEAD, json.dumps(head, ensure_ascii=False))
+    write_parts(Path(path), packed_file(head, arrays))
 
 
 def open_program(
-    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
     backend: str | None = None,
     *,
     device: str = "cpu",
     dtype: str = "float64",
     threads: int | None = None,
 ) -> Evaluator:
-    """Return what `save_program` wrote, ready for questions; arguments are those of `Circuit.on`.
+    """Return what `save_program` wrote, ready for questions; arguments after the path are those of `Circuit.on`.
 
-    Arrays are mapped into memory, not read: processes that open the same folder share them.
+    Arrays are mapped into memory, not copied: processes that open the same file share them. The digest and every index
+    are checked first, which reads the file once, at a few hundred megabytes a second. Replace such a file by
+    `save_program` or by renaming another; a program that writes into it in place takes it from under its readers.
     """
-    source = Path(folder)
+    file = Path(path)
+    if file.is_dir():
+        raise FormatError(f"{file}: a folder; programs are single files now, write it again with save_program")
+    head, arrays = unpacked_file(mapped(file), str(file), FORMAT, SCHEMA)
     try:
-        head = json.loads((source / HEAD).read_text(encoding="utf-8"))
-        if head["format"] != FORMAT or head["schema"] != SCHEMA:
-            raise FormatError(f"expected {FORMAT!r} of schema {SCHEMA}, found {head['format']!r} of {head['schema']!r}")
-        tape = Tape(Layout(**_arrays(source, Layout)), Numbers(**_arrays(source, Numbers)))
-        steps: IntArray = np.load(source / "steps.npy")
-        domains = [own and Domain(own["cardinality"], own.get("ordered", False)) for own in head["domains"]]
-        columns = Columns.of(domains, head["names"], head["labels"], head["dtypes"])
-        given = [_leaf(stored) for stored in head["leaves"]]
-    except (OSError, KeyError, TypeError, ValueError, XSPNError) as error:
-        raise FormatError(f"{source}: not a folder that save_program wrote ({error})") from error
-    program = program_of(tape, tuple(domains), given, steps)
+        if head["schema"] != SCHEMA or not isinstance(head["selective"], bool):
+            raise FormatError(f"expected schema {SCHEMA}, found {head['schema']!r}")
+        n_variables = columns_in_head(head, str(file))
+        with np.errstate(all="ignore"):  # numbers that are none are refused, not warned of
+            given, domains = unpack_leaves(head["families"], integers(arrays, "family"), arrays, n_variables)
+            tape = Tape(Layout(**_part(arrays, Layout)), Numbers(**_part(arrays, Numbers)))
+            binary = check_tape(tape, arrays["steps"], len(given), n_variables)
+        found = merged_domains([*domains, *((v, Domain.binary()) for v in binary)], n_variables)
+        columns = columns_of_head(head, found, str(file))
+    except UNUSABLE as error:
+        raise FormatError(f"{file}: the content does not form a program ({shortened(error)})") from error
+    program = program_of(tape, columns.domains, given.tolist(), arrays["steps"])
     chosen = chosen_backend(program, backend, device, dtype, threads, tape)
     return Evaluator(chosen, columns, lambda: bool(head["selective"]))
 
 
-def _arrays(source: Path, part: type[Layout] | type[Numbers]) -> dict[str, Any]:
-    return {field.name: np.load(source / f"{field.name}.npy", mmap_mode="r") for field in fields(part)}
+def _part(arrays: dict[str, AnyArray], part: type[Layout] | type[Numbers]) -> dict[str, Any]:
+    return {field.name: arrays[field.name] for field in fields(part)}
 
 
 def _other_leaves(program: Program) -> list[Leaf]:
     return [leaf for _, block in program.blocks if type(block) is LoopBlock for leaf in block.leaves]
-
-
-def _stored(leaf: Leaf) -> dict[str, Any]:
-    return {"family": leaf.family, "variables": list(leaf.variables), "params": leaf.to_params()}
-
-
-def _leaf(stored: dict[str, Any]) -> Leaf:
-    return leaves[stored["family"]].from_params(tuple(stored["variables"]), stored["params"])

@@ -70,7 +70,7 @@ class Actions:
             self._fall_back(record, slice)
             return
         record.rule = split.rule
-        if split.variable is not None and any(condition.relation == "=" for condition in split.conditions):
+        if split.variable is not None and split.on_category:
             self._cut(record, split, split.variable)
         else:
             self._mix(record, split)

@@ -89,6 +89,9 @@ def _member(data: TrainingData, config: LearnConfig, seed: int) -> Member:
     rng = np.random.default_rng(seed)
     total = float(data.weights.sum())
     size = max(round(total), len(data.weights))  # weights below one do not make a sample smaller, only lighter
+    if size == 0:  # no row says anything: there is nothing to draw from
+        learned = learn(data, config, seed)
+        return list(learned.graph.records()), learned.trace
     sample = data.with_weights(rng.multinomial(size, data.weights / total).astype(np.float64))
     if config.clustering == "gmm":
         sample = sample.repeated()

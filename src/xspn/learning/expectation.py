@@ -11,7 +11,7 @@ from xspn._core.checks import Names
 from xspn._core.logspace import safe_log
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node, Product, Sum
-from xspn.engine import Backend, Program
+from xspn.engine import Backend, Program, Semiring, flows
 from xspn.engine.program import Step, SumStep
 from xspn.leaves.base import Leaf
 from xspn.leaves.smoothing import Smoothing
@@ -67,6 +67,34 @@ def expect(backend: Backend, X: AnyArray, weights: FloatArray, names: Names | No
         return Expected(counts.sums, leaves, -np.inf, int(np.argmax(lost)))
     counted = weights > 0
     return Expected(counts.sums, leaves, float(weights[counted] @ counts.log_prob[counted]))
+
+
+def recentered(
+    backend: Backend, expected: Expected, X: AnyArray, weights: FloatArray, names: Names | None = None
+) -> tuple[Program, Expected]:
+    """Return the statistics of all rows about means near the rows, and the program whose leaves have these means.
+
+    Where a leaf's mean is far from the rows, their variance about it drowns in rounding. Such leaves are moved to the
+    rows' mean and take their part of the same flow again; without them this costs nothing.
+    """
+    pairs = list(zip(backend.program.blocks, expected.leaves, strict=True))
+    blocks = [(first, block.recentered(own)) for (first, block), own in pairs]
+    moved = [new is not old for (_, new), (_, old) in zip(blocks, backend.program.blocks, strict=True)]
+    if not any(moved):
+        return backend.program, expected
+    counts = [block.new_counts() for _, block in blocks]
+    for start, stop, rows in backend.program.row_blocks(X, names):
+        values = backend.log_values(rows, Semiring.SUM)
+        possible = weights[start:stop] * ~np.isneginf(values[backend.program.root])
+        flow = flows(backend.program, values, possible)
+        for (first, block), own, changed in zip(blocks, counts, moved, strict=True):
+            if changed:
+                block.add_counts(rows, flow[first : first + block.n_slots], own)
+    leaves = [
+        block.expected_statistics(new) if changed else old
+        for (_, block), new, old, changed in zip(blocks, counts, expected.leaves, moved, strict=True)
+    ]
+    return replace(backend.program, blocks=blocks), replace(expected, leaves=leaves)
 
 
 def maximize(program: Program, expected: Expected, smoothing: Smoothing) -> Program:

@@ -13,9 +13,9 @@ from xspn._core.errors import DataError, EvidenceError, ParameterError
 from xspn._core.random import RandomState, generator
 from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Node
-from xspn.engine import Automatic, Backend, compile_graph
+from xspn.engine import Automatic, Backend, Program, compile_graph
 from xspn.learning.course import Course
-from xspn.learning.expectation import Expected, expect, fitted_root, maximize
+from xspn.learning.expectation import Expected, expect, fitted_root, maximize, recentered
 from xspn.leaves.smoothing import Smoothing
 
 STEP_DECAY = 0.7  # of stepwise EM: step k has size (k + 2)^−decay (Liang and Klein, 2009)
@@ -134,7 +134,8 @@ def refitted(graph: Graph, X: AnyArray, weightings: Iterable[FloatArray], smooth
     """Yield the circuit after one pass over the rows, for each way to weight them."""
     start = Automatic(compile_graph(graph))
     for weights in weightings:
-        fitted = maximize(start.program, expect(start, X, weights), smoothing)
+        about, expected = recentered(start, expect(start, X, weights), X, weights)
+        fitted = maximize(about, expected, smoothing)
         yield fitted_root(graph, start.program, fitted)
 
 
@@ -150,6 +151,9 @@ class _Data:
             return expect(backend, self.X, self.weights, self.names)
         return expect(backend, self.X[rows], self.weights[rows], self.names)
 
+    def recentered(self, backend: Backend, expected: Expected) -> tuple[Program, Expected]:
+        return recentered(backend, expected, self.X, self.weights, self.names)
+
     def log_likelihood(self, backend: Backend) -> float:
         own = self.weights > 0  # a row that does not count may well be impossible
         return float(self.weights[own] @ backend.log_likelihood(self.X[own], self.names, self.what))
@@ -164,7 +168,7 @@ def _whole(backend: Backend, data: _Data, options: EMOptions) -> Passes:
         expected = data.expect(backend)
         _refuse_impossible(expected, options)
         yield backend, expected.log_likelihood
-        backend = backend.with_parameters(maximize(backend.program, expected, options.smoothing))
+        backend = backend.with_parameters(maximize(*data.recentered(backend, expected), options.smoothing))
 
 
 def _stepwise(backend: Backend, data: _Data, options: EMOptions, batch_size: int, rng: np.random.Generator) -> Passes:
@@ -176,7 +180,7 @@ def _stepwise(backend: Backend, data: _Data, options: EMOptions, batch_size: int
     running = data.expect(backend)
     _refuse_impossible(running, options)
     yield backend, running.log_likelihood
-    backend, running = _updated(backend, running, options)
+    backend, running = _updated(backend, *data.recentered(backend, running), options)
     yield backend, data.log_likelihood(backend)
     total = float(data.weights.sum())
     step = -(-len(data.X) // batch_size)  # as if the first pass had been one of batches
@@ -188,14 +192,15 @@ def _stepwise(backend: Backend, data: _Data, options: EMOptions, batch_size: int
                 continue
             size = (step + 2) ** -STEP_DECAY
             seen = data.expect(backend, batch).scaled(size * total / mass)
-            backend, running = _updated(backend, running.scaled(1 - size).plus(seen), options)
+            backend, running = _updated(backend, backend.program, running.scaled(1 - size).plus(seen), options)
             step += 1
         yield backend, data.log_likelihood(backend)
 
 
-def _updated(backend: Backend, expected: Expected, options: EMOptions) -> tuple[Backend, Expected]:
-    fitted = maximize(backend.program, expected, options.smoothing)
-    return backend.with_parameters(fitted), expected.restated(backend.program, fitted)
+def _updated(backend: Backend, about: Program, expected: Expected, options: EMOptions) -> tuple[Backend, Expected]:
+    """Return the back end of the parameters that statistics taken by the leaves of `about` give, and restate them."""
+    fitted = maximize(about, expected, options.smoothing)
+    return backend.with_parameters(fitted), expected.restated(about, fitted)
 
 
 def _refuse_impossible(expected: Expected, options: EMOptions) -> None:

@@ -76,7 +76,7 @@ def describe_test(test: TestResult, name: Callable[[int], str] = "X{}".format) -
     """Say in a phrase what a test found; `name` tells what the column at a position is called."""
     what = decided_by(test, name)
     found = f"{test.statistic:.4g} on {test.dof:g} degrees of freedom, p = {test.p_value:.3g}"
-    return f"{test.method} test{'' if what is None else f' ({what})'}: {found}"
+    return f"{test.method} test: {'' if what is None else f'{what}, '}{found}"
 
 
 def decided_by(test: TestResult, name: Callable[[int], str]) -> str | None:

@@ -10,18 +10,24 @@ block for the family is optional).
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn._core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn._core.errors import FormatError, QueryError, StructureError
 from xspn._core.logspace import logsumexp_quiet
 from xspn._core.registry import Registry
+from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import LeafNode, Node
 from xspn.circuit.scope import Scope
 from xspn.leaves.smoothing import Smoothing
+
+# From rows of all columns (rows, variables) to log-probabilities (leaves, rows): of the observed parts, or of the best
+# completions if the second argument is true.
+Together = Callable[[FloatArray, bool], FloatArray]
 
 leaves: "Registry[type[Leaf]]" = Registry("leaf family")
 L = TypeVar("L", bound="type[Leaf]")
@@ -38,6 +44,14 @@ class Leaf(LeafNode):
 
     __slots__ = ("_variables",)
     family: str
+    only_domain: Domain | None = None  # of every variable of every leaf, where a family has just one
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The domain of each variable; families whose leaves differ in it say which."""
+        if self.only_domain is None:
+            raise NotImplementedError(f"{type(self).__name__} says nothing of its domains")
+        return (self.only_domain,) * len(self._variables)
 
     def _set_variables(self, variables: int | Iterable[int]) -> None:
         """Set the variables and the scope; to be called first by every constructor."""
@@ -58,6 +72,11 @@ class Leaf(LeafNode):
     @abstractmethod
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the log-probability (density) of the observed part of each row."""
+
+    @classmethod
+    def together(cls, leaves: "Sequence[Self]") -> Together | None:
+        """Return a function that evaluates many leaves at once, if the family has one; else each is asked by itself."""
+        return None
 
     @abstractmethod
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -80,7 +99,10 @@ class Leaf(LeafNode):
 
     @abstractmethod
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return E[x] (n,) and E[x xᵀ] (n, n); discrete values count as their codes."""
+        """Return E[x] (n,) and Cov(x) (n, n); discrete values count as their codes.
+
+        Covariances are about the mean from the start: E[x xᵀ] − E[x] E[x]ᵀ has no digits left where means are large.
+        """
 
     def marginals(self, x: FloatArray) -> FloatArray:
         """Return P(X_i = v | the observed part of the row): (rows, n, largest cardinality), 0 beyond a domain.
@@ -114,8 +136,16 @@ class Leaf(LeafNode):
         """Return the values of positive probability of each variable; None where it is real."""
         if not all(domain.is_discrete for domain in self.domains):
             return tuple(None for _ in self.domains)
-        table = self.marginals(np.full((1, len(self.variables)), np.nan))[0]
-        return tuple(frozenset(int(v) for v in np.flatnonzero(row > 0)) for row in table)
+        # Logarithms tell what is impossible from what is too unlikely for a floating-point number.
+        rows = [
+            [value if own == i else np.nan for own in range(len(self.domains))]
+            for i, domain in enumerate(self.domains)
+            for value in range(domain.cardinality or 0)
+        ]
+        possible = iter(~np.isneginf(self.log_prob(np.array(rows))))
+        return tuple(
+            frozenset(value for value in range(domain.cardinality or 0) if next(possible)) for domain in self.domains
+        )
 
     # -- parameters --------------------------------------------------------------------------------------------------
 
@@ -129,6 +159,14 @@ class Leaf(LeafNode):
     @abstractmethod
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
         """Return the maximum-likelihood leaf of the same structure; without any mass, this leaf itself."""
+
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Return a leaf of the same structure in whose statistics the spread of the rows would not be lost.
+
+        Families that take moments about their own mean return themselves at the mean of the rows if that is so far off
+        that the variance would be a small difference of large numbers; all others return themselves.
+        """
+        return self
 
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Return statistics that `origin`, a leaf of the same structure, has taken as this leaf would have taken them.
@@ -145,6 +183,30 @@ class Leaf(LeafNode):
     @abstractmethod
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf that `to_params` describes."""
+
+    @classmethod
+    def pack(cls, leaves: Sequence[Self]) -> dict[str, AnyArray]:
+        """Return the parameters of many leaves as a few arrays of numbers, for compact files.
+
+        A family that says nothing of its own is stored as JSON text.
+        """
+        text = json.dumps([leaf.to_params() for leaf in leaves], separators=(",", ":"))
+        return {"json": np.frombuffer(text.encode(), dtype=np.uint8)}
+
+    @classmethod
+    def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
+        """Build the leaves that `pack` describes; unusable parameters are an error of this package."""
+        stored = json.loads(packed(arrays, "json", None, np.uint8).tobytes())
+        if not isinstance(stored, list) or len(stored) != len(variables):
+            raise FormatError(f"{cls.family}: expected the parameters of {len(variables)} leaves")
+        return [cls.from_params(own, params) for own, params in zip(variables, stored, strict=True)]
+
+    @classmethod
+    def _in_bulk(cls, variables: Sequence[tuple[int, ...]], **slots: Iterable[Any]) -> list[Self]:
+        """Return leaves from parameters that have been checked."""
+        scopes = {own: Scope.of(own) for own in set(variables)}
+        found = map(scopes.__getitem__, variables)
+        return cls.fill(cls.blank(len(variables)), _variables=variables, scope=found, children=repeat(()), **slots)
 
     @classmethod
     @abstractmethod
@@ -169,3 +231,44 @@ def leaf_from_params(family: str, variables: tuple[int, ...], params: dict[str, 
         return leaves[family].from_params(variables, params)
     except (KeyError, TypeError) as error:
         raise FormatError(f"leaf {family!r}: unusable parameters ({error!r})") from error
+
+
+# -- parameters of many leaves in arrays -------------------------------------------------------------------------------
+
+
+def packed(
+    arrays: Mapping[str, AnyArray], name: str, count: int | None, dtype: type[np.generic] = np.float64, width: int = 0
+) -> AnyArray:
+    """Return an array that `Leaf.pack` wrote, if it has the type and the shape that the leaves need.
+
+    Files keep whole numbers in as few bits as they need; here they have 64 again.
+    """
+    array = arrays.get(name)
+    if array is not None and dtype is np.int64 and array.dtype.kind in "iu":
+        array = array.astype(np.int64)
+    expected = f"{'' if count is None else count} numbers of type {np.dtype(dtype)}"
+    if array is None or array.dtype != dtype:
+        raise FormatError(f"{name!r}: expected {expected}, found {'nothing' if array is None else array.dtype}")
+    shape = (len(array) if count is None else count, *((width,) if width else ()))
+    if array.shape != shape:
+        raise FormatError(f"{name!r}: expected {expected} in shape {shape}, found {array.shape}")
+    view = array.view()
+    view.flags.writeable = False  # leaves keep parts of it
+    return view
+
+
+def refuse_first(bad: BoolArray, build: Callable[[int], object]) -> None:
+    """Build the leaves whose parameters look wrong one by one, so that the constructor says what is wrong with them."""
+    for index in np.flatnonzero(bad).tolist():
+        build(index)
+
+
+def sizes_of(variables: Sequence[tuple[int, ...]]) -> IntArray:
+    """Return the number of variables of each leaf."""
+    return np.fromiter(map(len, variables), dtype=np.int64, count=len(variables))
+
+
+def cut(values: AnyArray, sizes: IntArray) -> list[AnyArray]:
+    """Return consecutive parts of an array as views, one for each size."""
+    ends = np.cumsum(sizes).tolist()
+    return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]

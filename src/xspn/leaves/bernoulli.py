@@ -1,15 +1,17 @@
 """One binary variable."""
 
+from collections.abc import Mapping, Sequence
 from math import inf, log
 from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import is_real_number
 from xspn._core.errors import ParameterError
 from xspn.circuit.domain import Domain
-from xspn.leaves.base import register
+from xspn.circuit.nodes import Node
+from xspn.leaves.base import packed, refuse_first, register
 from xspn.leaves.smoothing import Smoothing
 from xspn.leaves.univariate import Univariate
 
@@ -26,23 +28,22 @@ class Bernoulli(Univariate):
         Bernoulli(0, p=0.7)
     """
 
-    __slots__ = ("log_p", "p")
+    __slots__ = ("p",)
     family = "bernoulli"
+    only_domain = Domain.binary()
     p: float
-    log_p: tuple[float, float]  # of 0 and of 1
 
     def __init__(self, variable: int, p: float) -> None:
         self._set_variables(variable)
         if not is_real_number(p) or not 0 <= p <= 1:
             raise ParameterError(f"Bernoulli: expected a probability p from 0 to 1, found {p!r}")
-        self.p = float(p)
-        self.log_p = (log(1 - self.p) if self.p < 1 else -inf, log(self.p) if self.p > 0 else -inf)
+        object.__setattr__(self, "p", float(p))
         self._seal()
 
     @property
-    def domains(self) -> tuple[Domain, ...]:
-        """One binary domain."""
-        return (Domain.binary(),)
+    def log_p(self) -> tuple[float, float]:
+        """The log-probabilities of 0 and of 1."""
+        return (log(1 - self.p) if self.p < 1 else -inf, log(self.p) if self.p > 0 else -inf)
 
     @property
     def n_parameters(self) -> int:
@@ -51,8 +52,13 @@ class Bernoulli(Univariate):
 
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return log p, log(1 − p), or 0 where the value is missing."""
-        value = x[:, 0]
-        return np.where(value == 1, self.log_p[1], np.where(value == 0, self.log_p[0], 0.0))
+        value, (zero, one) = x[:, 0], self.log_p
+        return np.where(value == 1, one, np.where(value == 0, zero, 0.0))
+
+    def condition(self, x: FloatArray) -> tuple[Node | None, float]:
+        """Return the leaf itself if its variable is missing, otherwise the value's log-probability."""
+        value = x[0]
+        return (self, 0.0) if value != value else (None, self.log_p[1 if value == 1 else 0])
 
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Fill with the likelier value; 0 in case of a tie."""
@@ -64,8 +70,12 @@ class Bernoulli(Univariate):
         return np.where(np.isnan(x), (rng.random(x.shape) < self.p).astype(np.float64), x)
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return p and p."""
-        return np.array([self.p]), np.array([[self.p]])
+        """Return p and p(1 − p)."""
+        return np.array([self.p]), np.array([[self.p * (1 - self.p)]])
+
+    def supports(self) -> tuple[frozenset[int] | None, ...]:
+        """Return the values whose probability is not 0."""
+        return (frozenset(value for value in (0, 1) if self.log_p[value] > -inf),)
 
     def count_distribution(self) -> FloatArray:
         """Return (1 − p, p)."""
@@ -92,6 +102,18 @@ class Bernoulli(Univariate):
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
         return cls(cls._only(variables), p=params["p"])
+
+    @classmethod
+    def pack(cls, leaves: Sequence[Self]) -> dict[str, AnyArray]:
+        """Return all p in one array."""
+        return {"p": np.array([leaf.p for leaf in leaves], dtype=np.float64)}
+
+    @classmethod
+    def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
+        """Build the leaves."""
+        p = packed(arrays, "p", len(variables))
+        refuse_first(~((p >= 0) & (p <= 1)), lambda i: cls.from_params(variables[i], {"p": float(p[i])}))
+        return cls._in_bulk(variables, p=p.tolist())
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

@@ -12,7 +12,8 @@ Newton's method on (logit μ, log θ), from the moments, needs about ten steps.
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from xspn._core.compilation import kept
 
 Array = Any
 FARTHEST_LOGIT = 30.0
@@ -22,7 +23,7 @@ STEPS = 100
 CLOSE = 1e-9
 
 
-@njit(nogil=True, cache=True)
+@kept(nogil=True)
 def most_likely_of_each(counts: Array) -> tuple[Array, Array]:
     """Return the means and the dispersions for several leaves: (leaves, n + 1)."""
     means, dispersions = np.empty(len(counts)), np.empty(len(counts))
@@ -31,7 +32,7 @@ def most_likely_of_each(counts: Array) -> tuple[Array, Array]:
     return means, dispersions
 
 
-@njit(nogil=True, cache=True)
+@kept(nogil=True)
 def most_likely(counts: Array) -> tuple[float, float]:
     """Return the mean and the dispersion for which rows are most likely, `counts[t]` of which have t ones."""
     n = len(counts) - 1
@@ -73,7 +74,7 @@ def most_likely(counts: Array) -> tuple[float, float]:
     return 1.0 / (1.0 + np.exp(-logit)), np.exp(log_dispersion)
 
 
-@njit(nogil=True, cache=True)
+@kept(nogil=True)
 def _from_moments(counts: Array, total: float) -> tuple[float, float]:
     """Return logit and log-dispersion of the distribution with the mean and the variance of the counts."""
     n = len(counts) - 1
@@ -89,7 +90,7 @@ def _from_moments(counts: Array, total: float) -> tuple[float, float]:
     return np.log(mean / (1.0 - mean)), np.log(correlation / (1.0 - correlation))
 
 
-@njit(nogil=True, cache=True)
+@kept(nogil=True)
 def _uphill(first: float, second: float, h11: float, h12: float, h22: float) -> tuple[float, float]:
     """Return Newton's step, with the curvature bent down where the summit is not below the current parabola."""
     trace, determinant = h11 + h22, h11 * h22 - h12 * h12

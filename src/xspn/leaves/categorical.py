@@ -1,15 +1,15 @@
 """One variable with finitely many values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, frozen
-from xspn._core.checks import probability_vector
+from xspn._core.arrays import AnyArray, FloatArray, frozen
+from xspn._core.checks import probability_vector, sums_of_parts
 from xspn._core.logspace import safe_log
 from xspn.circuit.domain import Domain
-from xspn.leaves.base import register
+from xspn.leaves.base import Together, cut, packed, refuse_first, register
 from xspn.leaves.smoothing import Smoothing
 from xspn.leaves.univariate import Univariate
 
@@ -38,7 +38,7 @@ class Categorical(Univariate):
     @property
     def domains(self) -> tuple[Domain, ...]:
         """One domain of k values."""
-        return (Domain(len(self.probabilities)),)
+        return (Domain.categorical(len(self.probabilities)),)
 
     @property
     def n_parameters(self) -> int:
@@ -49,6 +49,23 @@ class Categorical(Univariate):
         """Return the value's log-probability, or 0 where it is missing."""
         missing = np.isnan(x[:, 0])
         return np.where(missing, 0.0, self.log_p[np.where(missing, 0, x[:, 0]).astype(np.int64)])
+
+    @classmethod
+    def together(cls, leaves: Sequence[Self]) -> Together:
+        """Evaluate many leaves at once: look values up in one table of all probabilities."""
+        columns = np.array([leaf.variables[0] for leaf in leaves], dtype=np.int64)
+        sizes = np.array([len(leaf.log_p) for leaf in leaves], dtype=np.int64)
+        table = np.concatenate([leaf.log_p for leaf in leaves])
+        starts = np.cumsum(sizes) - sizes
+        largest = np.maximum.reduceat(table, starts)[:, None]
+
+        def log_prob(values: FloatArray, best: bool) -> FloatArray:
+            own = values.T[columns]
+            missing = np.isnan(own)
+            known = table[starts[:, None] + np.where(missing, 0.0, own).astype(np.int64)]
+            return np.where(missing, largest if best else 0.0, known)
+
+        return log_prob
 
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Fill with the likeliest value, the first of equals."""
@@ -64,7 +81,12 @@ class Categorical(Univariate):
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the moments of the codes."""
         codes = np.arange(len(self.probabilities))
-        return np.array([codes @ self.probabilities]), np.array([[codes**2 @ self.probabilities]])
+        mean = codes @ self.probabilities
+        return np.array([mean]), np.array([[(codes - mean) ** 2 @ self.probabilities]])
+
+    def supports(self) -> tuple[frozenset[int] | None, ...]:
+        """Return the values whose probability is not 0."""
+        return (frozenset(np.flatnonzero(self.probabilities > 0).tolist()),)
 
     def count_distribution(self) -> FloatArray:
         """Return (1 − p, p) if there are two values."""
@@ -94,6 +116,21 @@ class Categorical(Univariate):
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
         return cls(cls._only(variables), params["probabilities"])
+
+    @classmethod
+    def pack(cls, leaves: Sequence[Self]) -> dict[str, AnyArray]:
+        """Return all probabilities one after the other, and how many each leaf has."""
+        sizes = np.array([len(leaf.probabilities) for leaf in leaves], dtype=np.int64)
+        return {"sizes": sizes, "probabilities": np.concatenate([leaf.probabilities for leaf in leaves])}
+
+    @classmethod
+    def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
+        """Build the leaves."""
+        sizes, p = packed(arrays, "sizes", len(variables), np.int64), packed(arrays, "probabilities", None)
+        bad = abs(sums_of_parts(p, sizes, "Categorical probabilities") - 1) > 1e-9
+        parts, logs = cut(p, sizes), cut(frozen(safe_log(p)), sizes)
+        refuse_first(bad, lambda i: cls(variables[i][0], parts[i]))
+        return cls._in_bulk(variables, probabilities=parts, log_p=logs)
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

@@ -1,20 +1,22 @@
 """A Chow-Liu tree over binary variables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, FloatArray, frozen
+from xspn._core.arrays import AnyArray, BoolArray, FloatArray, frozen
 from xspn._core.errors import EvidenceError, ParameterError
 from xspn._core.logspace import logsumexp_quiet, safe_log
 from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
-from xspn.leaves.base import Leaf, register
+from xspn.leaves.base import Leaf, cut, packed, refuse_first, register, sizes_of
 from xspn.leaves.chow_liu_marginal import marginal_circuit
 from xspn.leaves.chow_liu_tree import RowOfPairs, checked_parents, checked_tables, parents_first, spanning_tree
 from xspn.leaves.smoothing import Smoothing
+
+UNLIKELY = 1e-3  # a conditional probability of 0 below this is kept beside that of 1, of which it is a few last digits
 
 
 @register
@@ -25,6 +27,7 @@ class ChowLiu(Leaf):
         variables: The variables of the leaf.
         parents: The position (not the variable) of each one's parent; −1 for a root.
         p: P(X_i = 1 | parent = u) at `p[i][u]`; for a root both entries are its own probability.
+        q: P(X_i = 0 | parent = u) in the same way, where 1 − p would lose its digits: next to certain values.
 
     Examples:
         >>> tree = ChowLiu([0, 1], parents=[-1, 0], p=[[0.5, 0.5], [0.1, 0.8]])
@@ -32,15 +35,21 @@ class ChowLiu(Leaf):
         [0.4, 0.45]
     """
 
-    __slots__ = ("_log_p", "order", "p", "parents")
+    __slots__ = ("_log_p", "order", "p", "parents", "q")
     family = "chow_liu"
+    only_domain = Domain.binary()
     parents: tuple[int, ...]
     p: FloatArray
+    q: FloatArray
     _log_p: FloatArray  # (n, parent's value, own value)
     order: tuple[int, ...]  # parents before children
 
     def __init__(
-        self, variables: Iterable[int], parents: Sequence[int], p: Sequence[Sequence[float]] | FloatArray
+        self,
+        variables: Iterable[int],
+        parents: Sequence[int],
+        p: Sequence[Sequence[float]] | FloatArray,
+        q: Sequence[Sequence[float]] | FloatArray | None = None,
     ) -> None:
         self._set_variables(variables)
         n = len(self._variables)
@@ -49,11 +58,14 @@ class ChowLiu(Leaf):
         if len(self.order) != n:
             raise ParameterError(f"ChowLiu: the parents {list(parents)!r} form a cycle")
         table = checked_tables(p, n)
+        other = 1 - table if q is None else checked_tables(q, n)
+        if (np.abs(table + other - 1) > 1e-9).any():
+            raise ParameterError("ChowLiu: expected p and q that sum to 1")
         for i, parent in enumerate(self.parents):
-            if parent < 0 and table[i, 0] != table[i, 1]:
+            if parent < 0 and (table[i, 0] != table[i, 1] or other[i, 0] != other[i, 1]):
                 raise ParameterError(f"ChowLiu: root {i} has no parent, but two probabilities: {table[i].tolist()}")
-        self.p = frozen(table)
-        self._log_p = frozen(safe_log(np.stack([1 - table, table], axis=2)))
+        self.p, self.q = frozen(table), frozen(other)
+        self._log_p = frozen(safe_log(np.stack([other, table], axis=2)))
         self._seal()
 
     @classmethod
@@ -103,11 +115,6 @@ class ChowLiu(Leaf):
             raise ParameterError(f"ChowLiu: some pair occurs more often than its variables, or than {total:g} rows")
         counts = np.maximum(counts, 0.0)  # differences of weighted counts round to just below 0
         return cls(own, parents.tolist(), _probabilities(counts, roots, mass, np.full((len(own), 2), 0.5))), both
-
-    @property
-    def domains(self) -> tuple[Domain, ...]:
-        """One binary domain for each variable."""
-        return (Domain.binary(),) * len(self._variables)
 
     @property
     def n_parameters(self) -> int:
@@ -198,17 +205,21 @@ class ChowLiu(Leaf):
         if not rest or np.isneginf(log_evidence):
             return None, log_evidence
         place = {old: new for new, old in enumerate(rest)}
-        parents, p = [], []
+        parents, chances = [], []
         for i in rest:
             joint = below[i][0][None, :] + self._log_p[i]  # (parent's value, own value)
             total = logsumexp_quiet(joint, axis=1)
-            chance = np.exp(joint[:, 1] - np.where(np.isneginf(total), 0.0, total))
+            impossible = np.isneginf(total)  # for a parent's value that the evidence rules out anything will do
+            chance = np.exp(joint - np.where(impossible, 0.0, total)[:, None])
+            chance[impossible] = [1.0, 0.0]
             parent = self.parents[i]
             if parent not in place:
-                chance = np.repeat(chance[int(x[parent]) if parent >= 0 else 0], 2)
+                chance = np.tile(chance[int(x[parent]) if parent >= 0 else 0], (2, 1))
             parents.append(place.get(parent, -1))
-            p.append(chance)
-        return ChowLiu([self._variables[i] for i in rest], parents, np.array(p)), log_evidence
+            chances.append(chance)
+        q, p = np.array(chances).transpose(2, 0, 1)
+        q = np.where(q < UNLIKELY, q, 1 - p)
+        return ChowLiu([self._variables[i] for i in rest], parents, p, q), log_evidence
 
     def marginalize(self, keep: Scope) -> Node | None:
         """Return the distribution of the kept variables.
@@ -225,13 +236,16 @@ class ChowLiu(Leaf):
     # -- moments and parameters --------------------------------------------------------------------------------------
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return E[x] and E[x xᵀ]: E[x_i x_j] = P(X_j = 1) · P(X_i = 1 | X_j = 1), one pass for each j."""
+        """Return E[x] and Cov(x): P(X_j = 1) · (P(X_i = 1 | X_j = 1) − P(X_i = 1)), one pass for each j."""
         n = len(self._variables)
-        mean = self.marginals(np.full((1, n), np.nan))[0, :, 1]
+        own = self.marginals(np.full((1, n), np.nan))[0]
+        mean = own[:, 1]
         given = np.full((n, n), np.nan)
         np.fill_diagonal(given, 1.0)
-        second = self.marginals(given)[:, :, 1] * mean[:, None]
-        return mean, (second + second.T) / 2
+        covariance = (self.marginals(given)[:, :, 1] - mean) * mean[:, None]
+        covariance = (covariance + covariance.T) / 2
+        np.fill_diagonal(covariance, own[:, 0] * mean)
+        return mean, covariance
 
     def count_distribution(self) -> FloatArray:
         """Return P(number of ones = k), by polynomials passed up the tree."""
@@ -242,7 +256,7 @@ class ChowLiu(Leaf):
             zero, one = own[i]
             size = max(len(zero), len(one))
             pair = np.array([np.pad(zero, (0, size - len(zero))), np.pad(one, (0, size - len(one)))])
-            message = np.array([[1 - q, q] for q in self.p[i]]) @ pair  # (parent's value, count)
+            message = np.stack([self.q[i], self.p[i]], axis=1) @ pair  # (parent's value, count)
             parent = self.parents[i]
             if parent < 0:
                 result = np.convolve(result, message[0])
@@ -276,12 +290,41 @@ class ChowLiu(Leaf):
 
     def to_params(self) -> dict[str, Any]:
         """Return the tree and its tables."""
-        return {"parents": list(self.parents), "p": self.p.tolist()}
+        params = {"parents": list(self.parents), "p": self.p.tolist()}
+        return params if (self.q == 1 - self.p).all() else {**params, "q": self.q.tolist()}
 
     @classmethod
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
-        return cls(variables, params["parents"], params["p"])
+        return cls(variables, params["parents"], params["p"], params.get("q"))
+
+    @classmethod
+    def pack(cls, leaves: Sequence[Self]) -> dict[str, AnyArray]:
+        """Return all parents and all tables one after the other."""
+        parents = np.concatenate([np.array(leaf.parents, dtype=np.int64) for leaf in leaves])
+        p, q = (np.concatenate([getattr(leaf, name) for leaf in leaves]) for name in "pq")
+        arrays = {"parents": parents, "p": p}
+        return arrays if (q == 1 - p).all() else {**arrays, "q": q}
+
+    @classmethod
+    def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
+        """Build the leaves."""
+        sizes = sizes_of(variables)
+        count = int(sizes.sum())
+        above, p = packed(arrays, "parents", count, np.int64), packed(arrays, "p", count, width=2)
+        q = packed(arrays, "q", count, width=2) if "q" in arrays else frozen(1 - p)
+        good = (above >= -1) & (above < np.repeat(sizes, sizes))
+        good &= ((p >= 0) & (p <= 1) & (q >= 0) & (q <= 1) & (abs(p + q - 1) <= 1e-9)).all(axis=1)
+        good &= (above >= 0) | ((p[:, 0] == p[:, 1]) & (q[:, 0] == q[:, 1]))
+        ones, zeros = cut(p, sizes), cut(q, sizes)
+        parents = [tuple(own.tolist()) for own in cut(above, sizes)]
+        unusable = np.zeros(len(sizes), dtype=bool)
+        unusable[np.repeat(np.arange(len(sizes)), sizes)[~good]] = True
+        refuse_first(unusable, lambda i: cls(variables[i], parents[i], ones[i], zeros[i]))
+        order = [tuple(parents_first(own)) for own in parents]
+        refuse_first(sizes_of(order) != sizes, lambda i: cls(variables[i], parents[i], ones[i]))
+        logs = cut(frozen(safe_log(np.stack([q, p], axis=2))), sizes)
+        return cls._in_bulk(variables, parents=parents, order=order, p=ones, q=zeros, _log_p=logs)
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

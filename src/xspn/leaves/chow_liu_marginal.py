@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from xspn.circuit.nodes import Node, Product, Sum
 from xspn.circuit.scope import Scope
 from xspn.leaves.bernoulli import Bernoulli
+from xspn.leaves.categorical import Categorical
 from xspn.leaves.chow_liu_tree import children_of, parents_first
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ class _Marginal:
             if self.kept[i]:
                 parts.insert(0, Bernoulli(self.tree.variables[i], p=float(value)))
             branches.append(parts[0] if len(parts) == 1 else Product(parts))
-        q = float(self.tree.p[i, u])
-        return Sum([1 - q, q], branches)
+        return Sum([float(self.tree.q[i, u]), float(self.tree.p[i, u])], branches)
 
     def _subtree(self, root: int, u: int) -> Node:
         """Return the kept part of the tree below `root` as a tree of its own."""
@@ -59,9 +59,11 @@ class _Marginal:
         for i in members:
             members.extend(child for child in self.children[i] if self.any_kept[child])
         place = {old: new for new, old in enumerate(members)}
-        p = self.tree.p[members].copy()
-        p[0] = self.tree.p[root, u]
+        p, q = self.tree.p[members].copy(), self.tree.q[members].copy()
+        p[0], q[0] = self.tree.p[root, u], self.tree.q[root, u]
         parents = [-1] + [place[self.tree.parents[i]] for i in members[1:]]
-        if len(members) == 1:
-            return Bernoulli(self.tree.variables[root], p=float(p[0, 0]))
-        return type(self.tree)([self.tree.variables[i] for i in members], parents, p)
+        if len(members) > 1:
+            return type(self.tree)([self.tree.variables[i] for i in members], parents, p, q)
+        if q[0, 0] != 1 - p[0, 0]:  # a Bernoulli leaf knows p alone
+            return Categorical(self.tree.variables[root], [q[0, 0], p[0, 0]])
+        return Bernoulli(self.tree.variables[root], p=float(p[0, 0]))

@@ -1,19 +1,20 @@
 """Partially exchangeable variables: one parameter for each value of a tractable statistic."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf, log
 from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, frozen
+from xspn._core.arrays import AnyArray, FloatArray, frozen
 from xspn._core.checks import probability_vector, real_numbers
-from xspn._core.errors import EvidenceError, ParameterError
-from xspn._core.logspace import logsumexp_quiet, safe_log
+from xspn._core.errors import EvidenceError, FormatError, ParameterError
+from xspn._core.logspace import log_binomials, logsumexp_quiet, safe_log
 from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
-from xspn.leaves.base import Leaf, register
+from xspn.leaves.base import Leaf, cut, packed, register, sizes_of
 from xspn.leaves.smoothing import Smoothing
 from xspn.statistics import Count, Statistic, statistic_from_params, statistics
 
@@ -113,7 +114,7 @@ class Exchangeable(Leaf):
     @property
     def domains(self) -> tuple[Domain, ...]:
         """The statistic's cardinality, for each variable."""
-        return (Domain(self.statistic.cardinality),) * len(self._variables)
+        return (Domain.categorical(self.statistic.cardinality),) * len(self._variables)
 
     @property
     def n_parameters(self) -> int:
@@ -193,24 +194,37 @@ class Exchangeable(Leaf):
         rows[:, kept] = T.representatives(len(kept))
         return Exchangeable([self._variables[i] for i in kept], self.log_prob(rows), T)
 
+    def _log_evidence(self, x: FloatArray) -> float:
+        """Return the log-probability of the observed part of one row."""
+        if type(self.statistic) is not Count:
+            return float(self.log_prob(x[None, :])[0])
+        missing, ones = int(np.isnan(x).sum()), int((x == 1).sum())
+        terms = self.log_weights[ones : ones + missing + 1] + log_binomials(missing)
+        return float(logsumexp_quiet(terms[None, :], axis=1)[0]) if missing else float(terms[0])
+
     def condition(self, x: FloatArray) -> tuple[Node | None, float]:
         """Return the exchangeable leaf of the missing variables: w_t for the completed representatives, rescaled."""
-        log_evidence = float(self.log_prob(x[None, :])[0])
+        log_evidence = self._log_evidence(x)
         rest = np.flatnonzero(np.isnan(x))
         if not len(rest) or np.isneginf(log_evidence):
             return None, log_evidence
         T = self.statistic.restrict(rest)
+        if type(T) is Count:
+            ones = int((x == 1).sum())
+            weights = self.log_weights[ones : ones + len(rest) + 1] - log_evidence
+            return Exchangeable([self._variables[i] for i in rest], weights, T), log_evidence
         rows = np.tile(x, (T.size(len(rest)), 1))
         rows[:, rest] = T.representatives(len(rest))
         weights = self.log_prob(rows) - log_evidence
         return Exchangeable([self._variables[i] for i in rest], weights, T), log_evidence
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return E[x] and E[x xᵀ], each computed once for variables that T treats alike."""
+        """Return E[x] and Cov(x), each computed once for variables that T treats alike."""
         n, k = len(self._variables), self.statistic.cardinality
         table = self.marginals(np.full((1, n), np.nan))[0]
         codes = np.arange(k, dtype=np.float64)
-        mean, second = table @ codes, np.diag(table @ codes**2)
+        mean = table @ codes
+        covariance = np.diag(((codes - mean[:, None]) ** 2 * table).sum(axis=1))
         groups = self.statistic.symmetric_positions(n)
         u, v = (grid.ravel() for grid in np.meshgrid(codes, codes))
         for a, first in enumerate(groups):
@@ -220,11 +234,23 @@ class Exchangeable(Leaf):
                 i, j = (first[0], first[1]) if a == b else (first[0], other[0])
                 rows = np.full((k * k, n), np.nan)
                 rows[:, i], rows[:, j] = u, v
-                expected = float(np.exp(self.log_prob(rows)) @ (u * v))
+                shared = float(np.exp(self.log_prob(rows)) @ ((u - mean[i]) * (v - mean[j])))
                 off_diagonal = ~np.eye(n, dtype=bool)[np.ix_(first, other)]
-                second[np.ix_(first, other)] = np.where(off_diagonal, expected, second[np.ix_(first, other)])
-                second[np.ix_(other, first)] = second[np.ix_(first, other)].T
-        return mean, second
+                covariance[np.ix_(first, other)] = np.where(off_diagonal, shared, covariance[np.ix_(first, other)])
+                covariance[np.ix_(other, first)] = covariance[np.ix_(first, other)].T
+        return mean, covariance
+
+    def supports(self) -> tuple[frozenset[int] | None, ...]:
+        """Return the possible values, found once for variables that T treats alike."""
+        n, k = len(self._variables), self.statistic.cardinality
+        found: list[frozenset[int] | None] = [None] * n
+        for group in self.statistic.symmetric_positions(n):
+            rows = np.full((k, n), np.nan)
+            rows[:, group[0]] = np.arange(k)
+            possible = frozenset(np.flatnonzero(~np.isneginf(self.log_prob(rows))).tolist())
+            for position in group:
+                found[int(position)] = possible
+        return tuple(found)
 
     def count_distribution(self) -> FloatArray:
         """Return P(T = t), collected by the number of ones."""
@@ -259,15 +285,45 @@ class Exchangeable(Leaf):
 
     def to_params(self) -> dict[str, Any]:
         """Return the statistic and the log-weights."""
-        return {
-            "statistic": {"name": self.statistic.name, **self.statistic.to_params()},
-            "log_weights": self.log_weights.tolist(),
-        }
+        return {"statistic": _statistic_params(self.statistic), "log_weights": self.log_weights.tolist()}
 
     @classmethod
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
         return cls(variables, params["log_weights"], statistic_from_params(params["statistic"]))
+
+    @classmethod
+    def pack(cls, leaves: Sequence[Self]) -> dict[str, AnyArray]:
+        """Return all log-weights one after the other, each statistic once, and which of them each leaf has."""
+        texts = [json.dumps(_statistic_params(leaf.statistic), sort_keys=True) for leaf in leaves]
+        place = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+        return {
+            "statistics": np.frombuffer(f"[{','.join(place)}]".encode(), dtype=np.uint8),
+            "statistic": np.array([place[text] for text in texts], dtype=np.int64),
+            "log_weights": np.concatenate([leaf.log_weights for leaf in leaves]),
+        }
+
+    @classmethod
+    def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
+        """Build the leaves; those of one statistic and one size are checked at once."""
+        stored = json.loads(packed(arrays, "statistics", None, np.uint8).tobytes())
+        which, n = packed(arrays, "statistic", len(variables), np.int64), sizes_of(variables)
+        if not isinstance(stored, list) or not ((which >= 0) & (which < len(stored))).all():
+            raise FormatError("'statistic': expected the places of statistics in a list")
+        own = [statistic_from_params(params) for params in stored]
+        kinds, kind = np.unique(np.stack([which, n], axis=1), axis=0, return_inverse=True)
+        sizes = np.array([own[T].size(k) for T, k in kinds.tolist()], dtype=np.int64)[kind.ravel()]
+        flat = packed(arrays, "log_weights", int(sizes.sum()))
+        log_weights = cut(flat, sizes)
+        starts = np.cumsum(sizes) - sizes
+        for place, (T, k) in enumerate(kinds.tolist()):
+            alike = np.flatnonzero(kind.ravel() == place)
+            rows = flat[starts[alike][:, None] + np.arange(own[T].size(k))]
+            with np.errstate(over="ignore"):
+                mass = np.exp(rows + own[T].log_class_size(k)).sum(axis=1)
+            for i in alike[~((rows <= 1e-9).all(axis=1) & (abs(mass - 1) <= 1e-9))].tolist():
+                cls(variables[i], log_weights[i], own[T])  # says what is wrong with it
+        return cls._in_bulk(variables, statistic=map(own.__getitem__, which.tolist()), log_weights=log_weights)
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:
@@ -291,6 +347,10 @@ def log_weights_of_counts(counts: FloatArray, n: int, smoothing: Smoothing, stat
         pseudo = log_mass - log(len(sizes)) - sizes
     total = counts.sum(axis=-1, keepdims=True) + smoothing.mass
     return np.asarray(np.logaddexp(safe_log(counts) - sizes, pseudo) - np.log(total))
+
+
+def _statistic_params(statistic: Statistic) -> dict[str, Any]:
+    return {"name": statistic.name, **statistic.to_params()}
 
 
 def _checked_statistic(statistic: Any) -> Statistic:

@@ -1,18 +1,18 @@
 """Exchangeable real variables: jointly normal with one mean, one variance and one correlation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn._core.arrays import AnyArray, FloatArray, IntArray
 from xspn._core.checks import is_real_number
 from xspn._core.errors import ParameterError, StructureError
 from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
-from xspn.leaves.base import Leaf, register
-from xspn.leaves.gaussian import LOG_2PI, Gaussian
+from xspn.leaves.base import Leaf, packed, refuse_first, register, sizes_of
+from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian
 from xspn.leaves.smoothing import Smoothing
 
 
@@ -40,6 +40,7 @@ class ExchangeableGaussian(Leaf):
 
     __slots__ = ("correlation", "mean", "std")
     family = "exchangeable_gaussian"
+    only_domain = Domain.real()
     mean: float
     std: float
     correlation: float
@@ -61,11 +62,6 @@ class ExchangeableGaussian(Leaf):
             )
         self.mean, self.std, self.correlation = float(mean), float(std), float(correlation)
         self._seal()
-
-    @property
-    def domains(self) -> tuple[Domain, ...]:
-        """One real domain for each variable."""
-        return (Domain.real(),) * len(self._variables)
 
     @property
     def n_parameters(self) -> int:
@@ -117,7 +113,9 @@ class ExchangeableGaussian(Leaf):
         m = np.maximum(missing.sum(axis=1), 1)
         noise = rng.normal(size=x.shape)
         noise -= (np.where(missing, noise, 0.0).sum(axis=1) / m)[:, None]
-        common = np.sqrt((self._apart + m * shared) / m) * rng.normal(size=len(x))
+        # A row without missing values has nothing to draw; as one of several its variance here might be below 0.
+        of_mean = np.where(missing.any(axis=1), self._apart + m * shared, 0.0)
+        common = np.sqrt(np.maximum(of_mean, 0.0) / m) * rng.normal(size=len(x))
         return np.where(missing, self.mean + (shift + common)[:, None] + np.sqrt(self._apart) * noise, x)
 
     def marginalize(self, keep: Scope) -> Node | None:
@@ -145,10 +143,9 @@ class ExchangeableGaussian(Leaf):
         return self.mode(x)[0]
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return the mean and E[x xᵀ]."""
+        """Return the mean and the covariance."""
         n = len(self._variables)
-        covariance = self._apart * np.eye(n) + self._shared
-        return np.full(n, self.mean), covariance + self.mean**2
+        return np.full(n, self.mean), self._apart * np.eye(n) + self._shared
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the expected sum, sum of squares and squared sum about this leaf's own mean."""
@@ -183,6 +180,14 @@ class ExchangeableGaussian(Leaf):
         variance = a + shared
         return type(self)(self._variables, self.mean + shift, float(np.sqrt(variance)), shared / variance)
 
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Return the leaf about the mean of all values if that is far off."""
+        weight, first, squares, _ = (float(value) for value in statistics)
+        total = weight * len(self._variables)
+        if not squares - first * first / max(total, TINY) < FAR * squares:
+            return self
+        return type(self)(self._variables, self.mean + first / total, self.std, self.correlation)
+
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Move the sums from the other leaf's mean to this one's."""
         weight, first, squares, squared_sums = statistics
@@ -204,6 +209,23 @@ class ExchangeableGaussian(Leaf):
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
         return cls(variables, mean=params["mean"], std=params["std"], correlation=params["correlation"])
+
+    @classmethod
+    def pack(cls, leaves: Sequence[Self]) -> dict[str, AnyArray]:
+        """Return each of the three parameters of all leaves."""
+        return {name: np.array([getattr(leaf, name) for leaf in leaves]) for name in ("mean", "std", "correlation")}
+
+    @classmethod
+    def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
+        """Build the leaves."""
+        numbers = {name: packed(arrays, name, len(variables)) for name in ("mean", "std", "correlation")}
+        least = -1 / np.maximum(sizes_of(variables) - 1, 1)
+        good = (
+            (sizes_of(variables) > 1) & (numbers["std"] > 0) & np.isfinite(np.array(list(numbers.values()))).all(axis=0)
+        )
+        good &= (least < numbers["correlation"]) & (numbers["correlation"] < 1)
+        refuse_first(~good, lambda i: cls(variables[i], **{name: float(own[i]) for name, own in numbers.items()}))
+        return cls._in_bulk(variables, **{name: own.tolist() for name, own in numbers.items()})
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

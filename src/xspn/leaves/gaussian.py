@@ -1,18 +1,21 @@
 """One real variable, normally distributed."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import is_real_number
 from xspn._core.errors import ParameterError
 from xspn.circuit.domain import Domain
-from xspn.leaves.base import register
+from xspn.leaves.base import Together, packed, refuse_first, register
 from xspn.leaves.smoothing import Smoothing
 from xspn.leaves.univariate import Univariate
 
 LOG_2PI = float(np.log(2 * np.pi))
+TINY = float(np.finfo(np.float64).tiny)
+FAR = 2.0**-20  # a variance that is a smaller part of the squared distance from the mean has lost digits to rounding
 
 
 @register
@@ -26,6 +29,7 @@ class Gaussian(Univariate):
 
     __slots__ = ("mean", "std")
     family = "gaussian"
+    only_domain = Domain.real()
     mean: float
     std: float
 
@@ -39,19 +43,30 @@ class Gaussian(Univariate):
         self._seal()
 
     @property
-    def domains(self) -> tuple[Domain, ...]:
-        """One real domain."""
-        return (Domain.real(),)
-
-    @property
     def n_parameters(self) -> int:
         """The number of free parameters: mean and deviation."""
         return 2
 
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the log-density, or 0 where the value is missing."""
-        z = (x[:, 0] - self.mean) / self.std
-        return np.where(np.isnan(z), 0.0, -0.5 * (z * z + LOG_2PI) - np.log(self.std))
+        with np.errstate(over="ignore"):  # a logarithm beyond the largest number is −inf
+            z = (x[:, 0] - self.mean) / self.std
+            return np.where(np.isnan(z), 0.0, -0.5 * (z * z + LOG_2PI) - np.log(self.std))
+
+    @classmethod
+    def together(cls, leaves: Sequence[Self]) -> Together:
+        """Evaluate many leaves at once."""
+        columns = np.array([leaf.variables[0] for leaf in leaves], dtype=np.int64)
+        mean, std = (np.array([[getattr(leaf, name)] for leaf in leaves]) for name in ("mean", "std"))
+        log_std = np.log(std)
+
+        def log_prob(values: FloatArray, best: bool) -> FloatArray:
+            z = (values.T[columns] - mean) / std
+            missing = np.isnan(z)
+            known = -0.5 * (np.where(missing, 0.0, z * z) + LOG_2PI) - log_std
+            return known if best else np.where(missing, 0.0, known)
+
+        return log_prob
 
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Fill with the mean."""
@@ -67,8 +82,8 @@ class Gaussian(Univariate):
         return self.mode(x)[0]
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return the mean and the mean square."""
-        return np.array([self.mean]), np.array([[self.mean**2 + self.std**2]])
+        """Return the mean and the variance."""
+        return np.array([self.mean]), np.array([[self.std**2]])
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the first two moments about this leaf's own mean (which keeps their digits)."""
@@ -91,6 +106,13 @@ class Gaussian(Univariate):
             )
         return type(self)(self._variables[0], mean=self.mean + shift, std=float(np.sqrt(variance)))
 
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Return the leaf about the rows' mean if that is far off."""
+        weight, first, second = statistics
+        if not second - first * first / max(weight, TINY) < FAR * second:
+            return self
+        return type(self)(self._variables[0], mean=self.mean + first / weight, std=self.std)
+
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Move the moments from the other leaf's mean to this one's."""
         weight, first, second = statistics
@@ -105,6 +127,19 @@ class Gaussian(Univariate):
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
         return cls(cls._only(variables), mean=params["mean"], std=params["std"])
+
+    @classmethod
+    def pack(cls, leaves: Sequence[Self]) -> dict[str, AnyArray]:
+        """Return all means and all deviations."""
+        return {name: np.array([getattr(leaf, name) for leaf in leaves]) for name in ("mean", "std")}
+
+    @classmethod
+    def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
+        """Build the leaves."""
+        mean, std = (packed(arrays, name, len(variables)) for name in ("mean", "std"))
+        bad = ~(np.isfinite(mean) & np.isfinite(std) & (std > 0))
+        refuse_first(bad, lambda i: cls(variables[i][0], float(mean[i]), float(std[i])))
+        return cls._in_bulk(variables, mean=mean.tolist(), std=std.tolist())
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:

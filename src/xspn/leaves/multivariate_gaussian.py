@@ -1,19 +1,19 @@
 """Real variables, jointly normal."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from xspn._core.arrays import FloatArray, IntArray, frozen
+from xspn._core.arrays import AnyArray, FloatArray, IntArray, frozen
 from xspn._core.checks import real_numbers
 from xspn._core.errors import ParameterError, StructureError
 from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
-from xspn.leaves.base import Leaf, register
-from xspn.leaves.gaussian import LOG_2PI, Gaussian
+from xspn.leaves.base import Leaf, cut, packed, register, sizes_of
+from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian
 from xspn.leaves.smoothing import Smoothing
 
 
@@ -38,6 +38,7 @@ class MultivariateGaussian(Leaf):
 
     __slots__ = ("covariance", "mean")
     family = "multivariate_gaussian"
+    only_domain = Domain.real()
     mean: FloatArray
     covariance: FloatArray
 
@@ -58,11 +59,6 @@ class MultivariateGaussian(Leaf):
             raise ParameterError("MultivariateGaussian: expected a symmetric, positive definite covariance matrix")
         self.mean, self.covariance = frozen(own), frozen((table + table.T) / 2)
         self._seal()
-
-    @property
-    def domains(self) -> tuple[Domain, ...]:
-        """One real domain for each variable."""
-        return (Domain.real(),) * len(self._variables)
 
     @property
     def n_parameters(self) -> int:
@@ -136,8 +132,8 @@ class MultivariateGaussian(Leaf):
         return MultivariateGaussian(variables, mean, covariance)
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return the means and E[x xᵀ]."""
-        return self.mean.copy(), self.covariance + np.outer(self.mean, self.mean)
+        """Return the means and the covariance."""
+        return self.mean.copy(), self.covariance.copy()
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the expected first and second moments about this leaf's own mean."""
@@ -170,6 +166,14 @@ class MultivariateGaussian(Leaf):
             )
         return type(self)(self._variables, self.mean + shift, covariance)
 
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Return the leaf about the rows' means where some are far off."""
+        weight, first, second = self._split(statistics)
+        squares = np.diag(second)
+        if not (squares - first**2 / max(weight, TINY) < FAR * squares).any():
+            return self
+        return type(self)(self._variables, self.mean + first / weight, self.covariance)
+
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Move the moments from the other leaf's mean to this one's."""
         weight, first, second = self._split(statistics)
@@ -190,6 +194,31 @@ class MultivariateGaussian(Leaf):
     def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
         """Build the leaf."""
         return cls(variables, mean=params["mean"], covariance=params["covariance"])
+
+    @classmethod
+    def pack(cls, leaves: Sequence[Self]) -> dict[str, AnyArray]:
+        """Return all means and all covariances one after the other."""
+        return {
+            "mean": np.concatenate([leaf.mean for leaf in leaves]),
+            "covariance": np.concatenate([leaf.covariance.ravel() for leaf in leaves]),
+        }
+
+    @classmethod
+    def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
+        """Build the leaves; those of one size are checked at once."""
+        sizes = sizes_of(variables)
+        means = cut(packed(arrays, "mean", int(sizes.sum())), sizes)
+        flat = cut(packed(arrays, "covariance", int((sizes**2).sum())), sizes**2)
+        covariances = [table.reshape(n, n) for table, n in zip(flat, sizes.tolist(), strict=True)]
+        for n in np.unique(sizes).tolist():
+            alike = np.flatnonzero(sizes == n).tolist()
+            mean, table = np.array([means[i] for i in alike]), np.array([covariances[i] for i in alike])
+            usable = n > 1 and np.isfinite(mean).all() and np.isfinite(table).all()
+            if not (usable and (table == table.transpose(0, 2, 1)).all() and _is_positive(table)):
+                for i in alike:
+                    cls(variables[i], means[i], covariances[i])  # says what is wrong with it
+                raise ParameterError("MultivariateGaussian: expected covariances that are symmetric to the last bit")
+        return cls._in_bulk(variables, mean=means, covariance=covariances)
 
     @classmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:
@@ -217,6 +246,7 @@ def _is_symmetric(matrix: FloatArray) -> bool:
 
 
 def _is_positive(matrix: FloatArray) -> bool:
+    """Whether a symmetric matrix, or all of many, are positive definite."""
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:

@@ -1,6 +1,8 @@
 """What the leaves over one variable have in common."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,14 +13,22 @@ from xspn.circuit.scope import Scope
 from xspn.leaves.base import Leaf
 
 
+@lru_cache(maxsize=4096)
+def _scope_of(variable: int) -> Scope:
+    return Scope(1 << variable)
+
+
 class Univariate(Leaf):
     """A leaf over one variable: marginalising or conditioning leaves it whole or removes it."""
 
     __slots__ = ()
 
     def _set_variables(self, variables: int | Iterable[int]) -> None:
-        if type(variables) is int and variables >= 0:  # what learners make by the thousand
-            self.scope, self._variables, self.children = Scope(1 << variables), (variables,), ()
+        if type(variables) is int and variables >= 0:  # what learners and files make by the thousand
+            write = object.__setattr__  # nothing is sealed yet
+            write(self, "scope", _scope_of(variables))
+            write(self, "_variables", (variables,))
+            write(self, "children", ())
         else:
             super()._set_variables(variables)
             self._only(self._variables)
@@ -29,6 +39,12 @@ class Univariate(Leaf):
         if len(variables) != 1:
             raise StructureError(f"{cls.__name__}: expected one variable, found {len(variables)}")
         return variables[0]
+
+    @classmethod
+    def _in_bulk(cls, variables: Sequence[tuple[int, ...]], **slots: Iterable[Any]) -> list[Self]:
+        if any(len(own) != 1 for own in set(variables)):
+            raise StructureError(f"{cls.__name__}: expected one variable for each leaf")
+        return super()._in_bulk(variables, **slots)
 
     def marginalize(self, keep: Scope) -> Node | None:
         """Return the leaf itself if its variable is kept."""

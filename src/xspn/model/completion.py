@@ -1,13 +1,16 @@
 """Missing cells filled in, by one of three methods."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.arrays import AnyArray, BoolArray, FloatArray
+from xspn._core.checks import as_array
 from xspn._core.errors import ParameterError
 from xspn._core.random import RandomState
 from xspn.model.circuit import Circuit
+from xspn.model.columns import Columns
+from xspn.model.frames import as_frame, column_of, need_pandas
 
 Method = Literal["marginal", "mpe", "sample"]
 
@@ -31,10 +34,44 @@ def completed(circuit: Circuit, rows: AnyArray, method: Method, random_state: Ra
     return np.where(np.isnan(rows), _likeliest(circuit, rows), rows)
 
 
+def filled_in(X: Any, columns: Columns, missing: BoolArray, filled: FloatArray) -> Any:
+    """Return a table as it came, with the cells that are missing taken from completed rows of codes.
+
+    All other cells are copied: through codes a whole number above 2⁵³, say, would not come back as it was.
+    """
+    frame = as_frame(X)
+    if frame is not None:
+        pandas = need_pandas()
+        own = {
+            j: _filled_column(frame.iloc[:, j], j, columns, missing[:, j], filled[:, j]) for j in range(len(columns))
+        }
+        answer = pandas.DataFrame(own, index=frame.index)
+        answer.columns = frame.columns
+        return answer
+    values, out = columns.values(filled), np.array(as_array(X, "X"))
+    if missing.any() and (out.dtype.kind in "US" or values.dtype == object):
+        out = out.astype(object)  # a label may be longer than the texts that are there
+    out[missing] = values[missing]
+    return out
+
+
+def _filled_column(column: Any, variable: int, columns: Columns, missing: BoolArray, codes: FloatArray) -> Any:
+    """Return a DataFrame's column with its missing cells filled in."""
+    new = column_of(codes[missing], columns.domains[variable], columns.labels[variable], column.dtype)
+    if hasattr(new.dtype, "categories") and new.dtype != column.dtype:
+        column = column.astype(new.dtype)  # the column's own categories do not tell of all labels
+    if not missing.any():
+        return column
+    if new.dtype == object and column.dtype.kind in "biuf":
+        column = column.astype(object)
+    out = column.copy()
+    out.iloc[np.flatnonzero(missing)] = new
+    return out
+
+
 def table_of_marginals(circuit: Circuit, rows: AnyArray) -> FloatArray:
     """Return P(variable = value | row) for all values, NaN beyond a domain: (rows, variables, values)."""
-    found = circuit.marginals(rows)
-    return found if found.ndim == 3 else np.stack([1 - found, found], axis=2)
+    return circuit.backend.marginals(circuit.columns.evidence(rows), circuit.names)
 
 
 def _likeliest(circuit: Circuit, rows: AnyArray) -> FloatArray:

@@ -1,6 +1,8 @@
 """A circuit on a back end of the user's choice."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from xspn.engine import Backend
 from xspn.model.columns import Columns
@@ -37,6 +39,9 @@ class Evaluator(Questions):
 
     def _is_selective(self) -> bool:
         return self._selective()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Evaluator, (self._backend, self._columns, partial(bool, self._is_selective()))
 
     def __repr__(self) -> str:
         return f"Evaluator({self._backend!r})"

@@ -74,6 +74,8 @@ def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, d
             categories = pandas.Index(list(labels or ()), dtype=inner)
             dtype = pandas.CategoricalDtype(categories, ordered=domain is not None and domain.ordered)
         return pandas.Categorical(values, dtype=dtype)
+    if labels is None and str(dtype).startswith(("str", "large_string")):
+        return values  # a column of text in which every cell was empty: numbers must not become words
     if labels is None:
         values = _numbers(codes, domain, dtype)
     elif getattr(dtype, "kind", "O") in "biufc" and any(isinstance(label, str) for label in labels):
@@ -85,7 +87,12 @@ def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, d
         and str(dtype) != "boolean"
     ):
         return values  # nothing stands for a missing value in this type
-    return pandas.array(values, dtype=dtype) if str(dtype) != "object" else np.asarray(values, dtype=object)
+    if str(dtype) == "object":
+        return np.asarray(values, dtype=object)
+    try:
+        return pandas.array(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"values do not fit the type {dtype} that the model has for their column: {error}") from error
 
 
 def _labelled(codes: FloatArray, labels: Labels) -> AnyArray:

@@ -60,7 +60,10 @@ class Questions(ABC):
         """
         rows = self.columns.evidence(evidence)
         answer = self.backend.marginals(rows, self.names)
-        return answer[:, :, 1] if answer.shape[2] == 2 else answer
+        if answer.shape[2] > 2:
+            return answer
+        only_zero = [domain is not None and domain.cardinality == 1 for domain in self.columns.domains]
+        return np.where(only_zero, 0.0, answer[:, :, 1])
 
     def means(self, evidence: Any = None) -> FloatArray:
         """Return E[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.

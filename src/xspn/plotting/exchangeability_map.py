@@ -8,7 +8,7 @@ import numpy as np
 from xspn._core.arrays import FloatArray, IntArray
 from xspn._core.errors import DataError
 from xspn.plotting.models import Model, circuit_of, names_of
-from xspn.plotting.names import cut, names_within
+from xspn.plotting.names import cut, names_within, shown
 from xspn.plotting.sharing import grouped_order, shared_leaves
 from xspn.plotting.style import GREY, INK, ORANGE, SERIES, look, new_figure
 
@@ -66,8 +66,8 @@ def exchangeability_map(
             figure = new_figure(7.2, 5.6)
             ax = figure.add_subplot()
         image = _matrix(ax, shares[np.ix_(order, order)])
-        _frames(ax, [said[v] for v in order], order, found)
-        _axis(ax, [said[v] for v in order])
+        _frames(ax, [shown(said[v]) for v in order], order, found)
+        _axis(ax, [shown(said[v]) for v in order])
         if groups is not None:
             _known_groups(ax, [_value_of(groups, v, said) for v in order])
         ax.set_title(heading, loc="left", pad=20 if groups is not None else 6)
@@ -86,7 +86,7 @@ def _shares(source: Any) -> tuple[FloatArray, tuple[str, ...]]:
     if not isinstance(source, np.ndarray):
         circuit = circuit_of(source)
         inside = np.array(list(circuit.scope))
-        names = names_of(circuit)
+        names = circuit.names or names_of(circuit)
         return shared_leaves(circuit)[np.ix_(inside, inside)], tuple(names[v] for v in inside)
     if source.ndim != 2 or source.shape[0] != source.shape[1] or np.isnan(source).any():
         raise DataError(f"exchangeability_map: expected a square matrix without NaN, found shape {source.shape}")
@@ -169,7 +169,7 @@ def _known_groups(axes: "Axes", values: list[Any]) -> None:
         if value is not None:
             corner = (place - 0.5, -0.5 - 1.3 * high)
             axes.add_patch(Rectangle(corner, 1, high, color=colour[value], linewidth=0, clip_on=False))
-    patches = [Patch(color=colour[kind], label=str(kind)) for kind in kinds]
+    patches = [Patch(color=colour[kind], label=shown(kind)) for kind in kinds]
     axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.02, 1.06), fontsize=7.5, labelcolor=INK)
 
 

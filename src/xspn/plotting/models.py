@@ -6,7 +6,7 @@ from typing import Any
 from xspn._core.errors import ParameterError
 from xspn.estimators.base import DensityEstimator
 from xspn.model import Circuit
-from xspn.plotting.names import names_within
+from xspn.plotting.names import names_within, shown
 
 Model = Circuit | DensityEstimator
 
@@ -20,17 +20,17 @@ def circuit_of(model: Any) -> Circuit:
 
 
 def names_of(circuit: Circuit) -> tuple[str, ...]:
-    """Return the variables' names: X0, X1, … where they have none."""
-    return circuit.names or tuple(f"X{i}" for i in range(circuit.n_variables))
+    """Return the variables' names, in one line each: X0, X1, … where they have none."""
+    return tuple(map(shown, circuit.names or [f"X{i}" for i in range(circuit.n_variables)]))
 
 
 def said_of_value(circuit: Circuit, variable: int, code: int) -> str:
     """Write that a variable has a value, by the value's label if it has one."""
-    return f"{names_of(circuit)[variable]} = {circuit.columns.label(variable, code)}"
+    return f"{names_of(circuit)[variable]} = {shown(circuit.columns.label(variable, code))}"
 
 
 def said_of_evidence(circuit: Circuit, given: Mapping[Any, Any], letters: int = 60) -> str:
     """Write evidence in a line."""
     names = names_of(circuit)
-    said = [f"{names[key] if isinstance(key, int) else key} = {value}" for key, value in given.items()]
+    said = [f"{names[key] if isinstance(key, int) else shown(key)} = {shown(value)}" for key, value in given.items()]
     return names_within(said, letters)

@@ -3,6 +3,10 @@
 import re
 from collections.abc import Sequence
 
+from xspn._core.text import printable
+
+LONGEST = 60  # letters
+
 
 def names_within(names: Sequence[str], letters: int) -> str:
     """Name as many variables as there is room for; runs of numbered ones are drawn together.
@@ -51,6 +55,11 @@ def _follows(first: str, second: str) -> bool:
 def _split(name: str) -> tuple[str, str]:
     found = re.fullmatch(r"(.*?)(\d*)", name, re.DOTALL)
     return (found.group(1), found.group(2)) if found else (name, "")
+
+
+def shown(name: object) -> str:
+    """Return a name or a value as it can be drawn: in one line, and of a length that a picture can hold."""
+    return cut(printable(str(name)), LONGEST)
 
 
 def cut(text: str, letters: int) -> str:

@@ -41,6 +41,8 @@ def runtime_lines(panels: Mapping[str, Mapping[str, Times]], x_label: str) -> "F
 
 def _panel(axes: "Axes", times: Mapping[str, Times]) -> list[End]:
     """Draw one panel; return where the lines end."""
+    from matplotlib.ticker import LogFormatter
+
     sizes = sorted({size for sets in times.values() for line in sets.values() for size in line})
     axes.set_yscale("log")
     ends: list[End] = []
@@ -49,6 +51,7 @@ def _panel(axes: "Axes", times: Mapping[str, Times]) -> list[End]:
         if known:
             ends.append((known[-1], medians[-1], method, colour))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False))  # numbers, not formulas
     axes.set_xticks(sizes)
     axes.margins(y=0.09)
     axes.set_xlim(min(sizes, default=0) - 0.4, max(sizes, default=1) * 1.3)

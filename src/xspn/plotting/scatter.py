@@ -44,6 +44,8 @@ def named_scatter(
         linear_within: Draw the vertical axis linearly up to here and logarithmically beyond, on both sides of zero.
     """
     with look():
+        from matplotlib.ticker import LogFormatter
+
         figure = new_figure(7.2, 4.6)
         axes = figure.add_subplot()
         for place, group in enumerate(dict.fromkeys(point.group for point in points)):
@@ -52,6 +54,7 @@ def named_scatter(
         if log_x:
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            axes.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False))  # numbers, not formulas
         if linear_within is not None:
             axes.set_yscale("symlog", linthresh=linear_within)
             axes.yaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")

@@ -1,6 +1,7 @@
 """One look for all pictures, and the one place where matplotlib is asked for."""
 
 import io
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
@@ -36,6 +37,7 @@ SETTINGS: Any = {
     "legend.frameon": False,
     "legend.fontsize": 8.5,
     "text.color": INK,
+    "text.parse_math": False,  # names are what they are: "US$ (C:\\new)" is no formula
     "xtick.color": INK,
     "ytick.color": INK,
     "xtick.labelsize": 8.5,
@@ -45,7 +47,7 @@ SETTINGS: Any = {
     "svg.hashsalt": "xspn",  # the same picture is the same file
 }
 
-Format = Literal["png", "svg"]
+Format = Literal["png", "svg", "pdf"]
 
 
 def require_matplotlib() -> None:
@@ -62,7 +64,8 @@ def look() -> Iterator[None]:
     require_matplotlib()
     import matplotlib
 
-    with matplotlib.rc_context(SETTINGS):
+    with matplotlib.rc_context(SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")  # a box stands for it: nothing to be done
         yield
 
 

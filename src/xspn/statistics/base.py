@@ -135,16 +135,20 @@ def statistic_from_params(params: dict[str, Any]) -> Statistic:
 
 def checked_cardinality(cardinality: Any) -> int:
     """Return a cardinality of at least 2, or say what is wrong with it."""
-    if isinstance(cardinality, bool) or not isinstance(cardinality, int | np.integer) or cardinality < 2:
-        raise ParameterError(f"cardinality: expected an integer of at least 2, found {cardinality!r}")
+    whole = isinstance(cardinality, int | np.integer) and not isinstance(cardinality, bool)
+    if not whole or not 2 <= cardinality <= LARGEST_TABLE:
+        found = f"one of {cardinality.bit_length()} bits" if isinstance(cardinality, int) else repr(cardinality)
+        found = str(cardinality) if whole and abs(cardinality) < 10**18 else found
+        raise ParameterError(f"cardinality: expected an integer from 2 to {LARGEST_TABLE}, found {found}")
     return int(cardinality)
 
 
 def checked_size(size: int, what: str, advice: str) -> int:
     """Return the number of classes, or refuse one whose table would fill the memory."""
     if size > LARGEST_TABLE:
+        count = str(size) if size < 10**18 else f"about 2^{size.bit_length()}"
         raise ParameterError(
-            f"{what}: {size} classes, more than the {LARGEST_TABLE} that are supported; {advice}, or fewer variables"
+            f"{what}: {count} classes, more than the {LARGEST_TABLE} that are supported; {advice}, or fewer variables"
         )
     return size
 

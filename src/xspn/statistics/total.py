@@ -6,7 +6,7 @@ import numpy as np
 
 from xspn._core.arrays import AnyArray, FloatArray, IntArray
 from xspn._core.logspace import log_sum_counts
-from xspn.statistics.base import Statistic, checked_cardinality, register
+from xspn.statistics.base import Statistic, checked_cardinality, checked_size, register
 
 
 @register
@@ -25,7 +25,7 @@ class Total(Statistic):
 
     def size(self, n: int) -> int:
         """Return n(k − 1) + 1."""
-        return n * (self.cardinality - 1) + 1
+        return checked_size(n * (self.cardinality - 1) + 1, f"totals of {n} variables", "use fewer values")
 
     def values(self, n: int) -> IntArray:
         """Return 0..n(k − 1)."""

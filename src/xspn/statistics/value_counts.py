@@ -43,7 +43,8 @@ class ValueCounts(Statistic):
 
     def size(self, n: int) -> int:
         """Return the number of count vectors."""
-        size = comb(n + self.cardinality - 1, self.cardinality - 1)
+        free = self.cardinality - 1
+        size = comb(n + free, free) if min(n, free) <= 64 else 1 << 64  # at least: the number may have a million digits
         return checked_size(size, f"value counts of {n} variables with {self.cardinality} values", "use Total")
 
     def values(self, n: int) -> IntArray:

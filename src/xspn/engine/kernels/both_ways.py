@@ -4,6 +4,7 @@ from typing import Any
 
 from numba import njit
 
+from xspn._core.compilation import kept
 from xspn.engine.kernels.arrays import MISSING, PARTIAL, WHOLE
 from xspn.engine.kernels.down import product_down, sum_down
 from xspn.engine.kernels.leaves import (
@@ -94,7 +95,7 @@ def _finish(codes: Array, ones: Array, total: Array, begin: int, stop: int, out:
             out[begin + r, v] = min(ones[v, r] * share, 1) if codes[v, r] == MISSING else codes[v, r]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kept(nogil=True, error_model="numpy")
 def both_ways(
     t: Any,
     X: Array,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from xspn._core.compilation import kept
 from xspn.engine.kernels.arrays import BEST, MISSING, WHOLE
 from xspn.engine.kernels.trees import tree_messages, whole_tree
 
@@ -95,7 +96,7 @@ def _product(values: Array, out: int, place: Array, base: int, argument: Array, 
             values[out, r] *= values[factor, r]
 
 
-@njit(nogil=True, cache=True)
+@kept(nogil=True)
 def upward(t: Any, first: int, last: int, place: Array, base: int, mode: int, best: bool, room: Any) -> None:
     """Run the instructions first..last on a block of rows: the value of i is left in room.values[place[i] − base].
 
@@ -166,7 +167,7 @@ def encode(X: Array, start: int, stop: int, inside: Array, codes: Array) -> int:
     return found
 
 
-@njit(nogil=True, cache=True)
+@kept(nogil=True)
 def score(t: Any, X: Array, start: int, stop: int, inside: Array, register: Array, room: Any, out: Array) -> int:
     """Write the probability of the rows start..stop, block by block; return the first row of an unusable block."""
     width, root = room.codes.shape[1], len(t.op) - 1

@@ -1,10 +1,12 @@
 """Read a table from a file, by the ending of its name."""
 
 import sys
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from xspn._core.checks import first_double, is_missing
 from xspn._core.errors import DataError, MissingExtraError, ParameterError
@@ -13,6 +15,9 @@ from xspn.io.tables.table_file import TableFile
 
 STDIN = "-"
 PARQUET_ENDINGS = (".parquet", ".pq")
+DAMAGE = (zipfile.BadZipFile, zlib.error, NotImplementedError, MemoryError)  # what a damaged archive may raise
+PLAIN = "biufUS"  # kinds of arrays that are tables: truth values, numbers, texts
+MOST_BYTES, MOST_PACKED = 1_000_000_000, 50  # a larger table that is packed more tightly than this is none
 TABLES = "csv, tsv, txt, data, parquet, npz"
 
 
@@ -62,6 +67,8 @@ def _text(content: bytes, source: str, options: ReadOptions) -> TableFile:
             f"{source}, line {line}: not {options.encoding} text (byte 0x{content[error.start]:02x}); "
             "say which it is, as in --encoding latin-1"
         ) from error
+    except UnicodeError as error:  # of encodings that know no places
+        raise DataError(f"{source}: not {options.encoding} text ({error!s:.100})") from error
     return parse_csv(text, source, options.delimiter, options.header, (*MISSING, *options.missing))
 
 
@@ -73,7 +80,7 @@ def _parquet(path: Path) -> TableFile:
     with path.open("rb") as stream:
         try:
             table = pyarrow.parquet.read_table(stream)
-        except pyarrow.ArrowException as error:
+        except (pyarrow.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
             raise DataError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from error
     names = tuple(str(name) for name in table.column_names)
     double = first_double(names)
@@ -83,22 +90,41 @@ def _parquet(path: Path) -> TableFile:
     return TableFile(str(path), names, cells)
 
 
-def _npz(path: Path) -> TableFile:
+def _plain_arrays(stream: IO[bytes]) -> dict[str, Any]:
+    """Return the arrays of an npz file, if unpacked they are not out of all proportion to the file."""
     import numpy as np
+
+    with zipfile.ZipFile(stream) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+        packed = max(sum(entry.compress_size for entry in archive.infolist()), 1)
+        if size > MOST_BYTES and size > MOST_PACKED * packed:
+            raise ValueError(f"{size:,} bytes in {packed:,} packed ones; unpack it, or write it as Parquet")
+        found = {}
+        for entry in archive.infolist():
+            if entry.filename.endswith(".npy"):
+                with archive.open(entry) as member:
+                    found[entry.filename.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+    return found
+
+
+def _npz(path: Path) -> TableFile:
 
     with path.open("rb") as stream:
         try:
-            with np.load(stream, allow_pickle=False) as archive:
-                arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
-        except (ValueError, OSError, EOFError, AttributeError) as error:
-            raise DataError(f"{path}: not an npz file of plain arrays ({error})") from error
-    tables = [name for name, array in arrays.items() if array.ndim == 2]
+            arrays = _plain_arrays(stream)
+        except (ValueError, TypeError, LookupError, OSError, EOFError, AttributeError, RuntimeError, *DAMAGE) as error:
+            raise DataError(f"{path}: not an npz file of plain arrays ({error!s:.200})") from error
+    tables = [name for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in PLAIN]
     chosen = "X" if "X" in tables else tables[0] if len(tables) == 1 else None
     if chosen is None:
         raise DataError(f"{path}: expected one 2-D array, or one named 'X', found {sorted(arrays) or 'none'}")
     table = arrays[chosen]
     names = next((arrays[key] for key in ("names", "feature_names") if key in arrays), None)
-    own = [f"X{j}" for j in range(table.shape[1])] if names is None else [str(name) for name in names]
+    if names is not None and names.ndim != 1:
+        raise DataError(f"{path}: expected a list of names, found an array of shape {names.shape}")
+    own = [f"X{j}" for j in range(table.shape[1])] if names is None else [str(name) for name in names.tolist()]
+    if 0 in table.shape:
+        raise DataError(f"{path}: expected rows and columns, found shape {table.shape}")
     if len(own) != table.shape[1] or len(set(own)) != len(own):
         raise DataError(f"{path}: expected {table.shape[1]} different names, found {len(set(own))}")
     cells = tuple([None if is_missing(cell) else cell for cell in column.tolist()] for column in table.T)

@@ -15,6 +15,7 @@ from xspn.model.reading import read_cells
 
 # Digits, a point, an exponent. Texts with leading zeros are names (007, postal codes), not numbers.
 NUMBER = re.compile(r"[+-]?((?!0\d)\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+LONGEST = 1000  # letters of a number; what is longer stays a text
 MOSTLY = 0.5  # a column with a larger share of numbers than this is one of numbers, and any text in it a mistake
 
 
@@ -110,6 +111,15 @@ class TableFile:
         out = np.empty(len(cells), dtype=object)
         out[:] = cells
         return out, "str"
+
+    def typed_cells(self, column: int, text_is_meant: bool) -> list[Any]:
+        """Return a column's cells as values: numbers where all that are there are numbers, whole ones exactly."""
+        cells = self.cells[column]
+        texts = [cell for cell in cells if isinstance(cell, str)]
+        if text_is_meant or not texts or not all(len(cell) < LONGEST and NUMBER.fullmatch(cell) for cell in texts):
+            return list(cells)
+        whole = all(cell.strip("+-").isdigit() for cell in texts)
+        return [(int(cell) if whole else float(cell)) if isinstance(cell, str) else cell for cell in cells]
 
     def codes(self, columns: Columns, absent_is_missing: Iterable[str] = ()) -> AnyArray:
         """Return the rows as codes of a circuit's columns, found by their names; other columns are passed over.

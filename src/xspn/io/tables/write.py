@@ -5,10 +5,11 @@ import io
 import json
 import sys
 from collections.abc import Sequence
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
-from xspn._core.errors import MissingExtraError, ParameterError
+from xspn._core.errors import DataError, MissingExtraError, ParameterError
 from xspn.io.files import write_bytes
 
 STDOUT = "-"
@@ -30,7 +31,8 @@ def write_table_file(
 ) -> None:
     """Write columns of plain values; None and "-" are standard output.
 
-    CSV has an empty cell for None, JSON (a list of objects, one for each row) null.
+    CSV has an empty cell for None, JSON (a list of objects, one for each row) null. Cells are written as they are; for
+    those that a spreadsheet would take for formulas see docs/cli.md.
     """
     content = rendered(names, columns, kind or format_of(path))
     if path is None or path == STDOUT:
@@ -39,6 +41,22 @@ def write_table_file(
         sys.stdout.buffer.flush()
         return
     write_bytes(Path(path), content)
+
+
+def json_value(value: Any) -> Any:
+    """Return a value in the form that JSON can hold: −∞ is "-inf", ∞ "inf", and what is not a number null.
+
+    Examples:
+        >>> json_value([1.5, float("-inf"), {"p": float("nan")}])
+        [1.5, '-inf', {'p': None}]
+    """
+    if isinstance(value, dict):
+        return {key: json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in value]
+    if not isinstance(value, float) or isfinite(value):
+        return value
+    return None if isnan(value) else "inf" if value > 0 else "-inf"
 
 
 def rendered(names: Sequence[str], columns: Sequence[Sequence[Any]], kind: str) -> bytes:
@@ -52,13 +70,14 @@ def rendered(names: Sequence[str], columns: Sequence[Sequence[Any]], kind: str) 
         return _parquet(names, columns)
     rows = zip(*columns, strict=True)
     if kind == "json":
-        lines = [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in rows]
-        return ("[\n" + ",\n".join(lines) + "\n]\n").encode()
+        values = (json_value(dict(zip(names, row, strict=True))) for row in rows)
+        lines = [json.dumps(value, ensure_ascii=False, allow_nan=False) for value in values]
+        return ("[\n" + ",\n".join(lines) + "\n]\n").encode("utf-8", "backslashreplace")
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
     writer.writerow(names)
     writer.writerows(rows)
-    return stream.getvalue().encode()
+    return stream.getvalue().encode("utf-8", "backslashreplace")
 
 
 def _parquet(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> bytes:
@@ -68,6 +87,11 @@ def _parquet(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> bytes:
     except ImportError as error:
         raise MissingExtraError("Parquet needs pyarrow: pip install 'xspn[parquet]'") from error
     sink = pyarrow.BufferOutputStream()
-    table = pyarrow.table({name: list(column) for name, column in zip(names, columns, strict=True)})
-    pyarrow.parquet.write_table(table, sink)
+    arrays = []
+    for name, column in zip(names, columns, strict=True):
+        try:
+            arrays.append(pyarrow.array(list(column)))
+        except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise DataError(f"Parquet: column {name!r} holds values of several types; write csv or json") from error
+    pyarrow.parquet.write_table(pyarrow.table(arrays, names=list(names)), sink)
     return bytes(sink.getvalue().to_pybytes())

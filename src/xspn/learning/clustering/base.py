@@ -61,6 +61,11 @@ class Split:
     score: float = np.nan
     rule: Rule | None = None
 
+    @property
+    def on_category(self) -> bool:
+        """Whether some cluster has one value of a discrete variable only."""
+        return self.variable is not None and any(condition.relation == "=" for condition in self.conditions)
+
 
 def factorised_log_likelihood(ones: FloatArray, total: FloatArray | float) -> FloatArray:
     """Return the maximum log-likelihood of independent bits with these counts of ones, summed over the last axis.

@@ -28,8 +28,8 @@ class TestResult:
         dof: Its degrees of freedom under the null hypothesis.
         p_value: The probability of so large a statistic (of any part) if the variables are exchangeable.
         parts: Statistics that the test is made of, by name. For the global test `parts["decided_by"]` names the one
-            with the least p-value: a sum ("Q", "B", "S", "A") or the largest deviation in it ("max_Q", …), which is
-            that of the columns `parts["member_Q"]`, ….
+            with the least p-value: a sum ("Q", "B", "S", "A"), or the largest deviation in it ("max_Q", …) if the
+            others matter less, which is that of the columns `parts["member_Q"]`, ….
     """
 
     __test__ = False  # not a test class, whatever its name suggests to pytest
@@ -71,8 +71,10 @@ def in_parts(found: Mapping[str, Part], columns: IntArray | None = None, **notes
         if part.dof > 0 and single is not None:
             member = single.member if columns is None else tuple(int(columns[i]) for i in single.member)
             parts |= {f"max_{name}": single.deviation, f"p_max_{name}": single.p_value, f"member_{name}": member}
-            by_sum = p <= single.p_value
-            decided = (name, part.value, part.dof) if by_sum else (f"max_{name}", single.deviation**2, 1.0)
+            # If the sum of the others is less remarkable, it is this one that makes the sum what it is.
+            others = tail(part.dof - 1, max(part.value - single.deviation**2, 0.0))
+            by_one = single.p_value <= max(p, others)
+            decided = (f"max_{name}", single.deviation**2, 1.0) if by_one else (name, part.value, part.dof)
             tested.append((either(p, single.p_value), *decided))
         elif part.dof > 0:
             tested.append((p, name, part.value, part.dof))

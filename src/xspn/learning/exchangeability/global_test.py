@@ -4,15 +4,17 @@ Condition on the number of ones in each row. If the variables are exchangeable, 
 arrangement of its ones, independently of the others, so the moments of the pair counts G = XᵀX are known exactly.
 
 - Q, the means: Cochran's Q, χ² with n − 1 degrees of freedom.
-- B, the bonds: whether a variable is one rather in rows of many ones or of few, which tells how it goes with all the
-  others taken together (an item that asks the reverse is one where they are zero); χ² with n − 1 degrees of freedom.
+- B, the item–rest associations: whether a variable is one rather in rows of many ones or of few, which tells how it
+  goes with all the others taken together (an item that asks the reverse is one where they are zero); χ² with n − 1
+  degrees of freedom.
 - S, the pairs: what is left of the pair counts once the common mean and each variable's own effect are taken out, χ²
   with n(n − 3)/2 degrees of freedom (n ≥ 4).
 
-Q and B are made uncorrelated, and S lives in another irreducible part of the permutation group's action; so the sum is
-χ² with the degrees added, and nothing is left of means and pair counts that it does not see. Where χ² is doubtful (few
-ones, or few zeros) the null distribution is simulated by drawing the rows' arrangements anew, which gives an exact
-p-value.
+Q and B are made uncorrelated, and S lives in another irreducible part of the permutation group's action; nothing is
+left of means and pair counts that they do not see. Each can reject by its sum of squares or, where that has many
+degrees of freedom, by the largest deviation of one variable or pair (see `learning.deviations`); the p-value is that of
+the least one. Where χ² is doubtful (few ones, or few zeros) the null distribution is simulated by drawing the rows'
+arrangements anew, which gives an exact p-value.
 """
 
 from collections.abc import Callable

@@ -21,7 +21,8 @@ def exchangeability_test(X: Any, method: str = "global", **options: Any) -> Test
             from shuffling within rows where χ² is doubtful; `p_value="shuffle"` asks for that in any case.
 
     Returns:
-        The statistic, its degrees of freedom, the p-value, and for "global" both orders apart in `parts`.
+        The statistic that decided, its degrees of freedom, the p-value, and for "global" in `parts` what the means, the
+        associations and the pairs say each by themselves.
 
     Examples:
         >>> rng = np.random.default_rng(0)

@@ -12,7 +12,8 @@ def factorized_leaf(data: LeafData, variables: IntArray, options: LeafOptions) -
     """Return a product of Bernoulli leaves (one leaf for a single variable)."""
     alpha = options.smoothing
     ones, total = data.pooled.ones, data.pooled.seen
-    p = (ones + alpha) / (total + 2 * alpha)
+    mass = total + 2 * alpha
+    p = np.divide(ones + alpha, mass, out=np.full(len(ones), 0.5), where=mass > 0)  # nothing seen, nothing assumed
     leaves = [Bernoulli(v, p=q) for v, q in zip(variables.tolist(), p.tolist(), strict=True)]
     zero, one = left_out_of_bits(data, options)
     cells, _ = data.own.rows()

@@ -42,6 +42,36 @@ def _p_values(statistic: FloatArray, dof: FloatArray) -> FloatArray:
     return np.asarray(p)
 
 
+def _p_values_of_names(summary: TableSummary) -> FloatArray:
+    """Return the same for the name that speaks most against it: each against all other names of its column.
+
+    A name of few rows is one of many degrees of freedom in the test of the whole table, and would be drowned there. The
+    p-value is multiplied by the number of names and by two, for the two tests that a pair then has; 1 without names.
+    """
+    pairs, n = summary.binned, summary.n
+    sizes = np.diff(np.append(pairs.starts, len(pairs.counts)))
+    of_names = np.array([not column.is_real and not column.domain.ordered for column in summary.columns])
+    rows = np.flatnonzero(np.repeat(of_names & (sizes > 2), sizes))
+    found = np.ones((n, n))
+    if len(rows) == 0:
+        return found
+    column = np.repeat(np.arange(n), sizes)
+    counts, both = pairs.counts[rows], pairs.over_own_bins(pairs.margins)
+    margins, total = pairs.margins[rows][:, column], both[column[rows]][:, column]  # of a name, where j is seen
+    others = pairs.margins[:, column[rows]].T  # of each bin of j, where the column of the name is seen
+    with np.errstate(divide="ignore", invalid="ignore"):
+        here = xlogy(counts, counts * total / (margins * others))
+        rest = np.maximum(others - counts, 0.0)
+        there = xlogy(rest, rest * total / (np.maximum(total - margins, 0.0) * others))
+    statistic = 2 * np.add.reduceat(np.nan_to_num(here) + np.nan_to_num(there), pairs.starts, axis=1)
+    dof = np.maximum(np.add.reduceat(np.minimum(others, 1.0), pairs.starts, axis=1) - 1, 0)
+    p = np.where(dof > 0, chdtrc(np.maximum(dof, 1), statistic), 1.0) * 2 * sizes[column[rows]][:, None]
+    np.minimum.at(found, column[rows], p)
+    found = np.minimum(found, found.T)
+    np.fill_diagonal(found, 1.0)
+    return found
+
+
 def dependent_pairs(summary: TableSummary, threshold: float) -> BoolArray:
     """Mark the pairs that are not independent.
 
@@ -49,14 +79,15 @@ def dependent_pairs(summary: TableSummary, threshold: float) -> BoolArray:
     names a level, the chance of χ² with one degree of freedom beyond 2ρ. Pairs with more degrees of freedom are held to
     the same level. One false pair is enough to join two groups, so the level is one for all pairs together
     (Bonferroni): each has its share of it. Where cells are missing, a pair is judged by its mutual information, as for
-    bits: as if it had been seen in all rows.
+    bits: as if it had been seen in all rows. A column of names also depends on another one if one of its names does.
     """
     statistic, dof = g_tests(summary)
     pairs = summary.binned
     seen = pairs.over_own_bins(pairs.margins) / summary.total
     as_if_complete = np.divide(statistic, seen, out=np.zeros_like(statistic), where=seen > 0)
     n_pairs = max(summary.n * (summary.n - 1) / 2, 1.0)
-    dependent = _p_values(as_if_complete, dof) * n_pairs < chdtrc(1.0, 2 * threshold)
+    p = np.minimum(_p_values(as_if_complete, dof), _p_values_of_names(summary))
+    dependent = p * n_pairs < chdtrc(1.0, 2 * threshold)
     return np.asarray(dependent)
 
 

@@ -1,18 +1,19 @@
 """Slices of tables with columns of any kinds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.special import entr
 
-from xspn._core.arrays import BoolArray, IntArray
+from xspn._core.arrays import BoolArray, FloatArray, IntArray
 from xspn.learning.clustering.base import Split
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.fallback.base import Candidate
 from xspn.learning.slice import Slice
 from xspn.learning.steps import step
-from xspn.learning.tables.clustering import proposed_splits
+from xspn.learning.tables.clustering import category_apart, proposed_splits
+from xspn.learning.tables.clustering.product import Encoded
 from xspn.learning.tables.exchangeability.base import check_table_test_options, table_tests
 from xspn.learning.tables.fallback import TableLeafData, exchangeable_leaf, factorized_leaves, make_fallback
 from xspn.learning.tables.independence import independent_groups
@@ -104,9 +105,24 @@ class TableSlice(Slice):
         return self._made[1]
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
-        """Return the proposed split whose clusters predict left-out rows best, if they do so better than one leaf."""
+        """Return the proposed split whose clusters predict left-out rows best, if they do so better than one leaf.
+
+        A cut on a category comes first if the clusters predict better without its rows than with them: once scattered
+        over clusters, a category of few rows is not put together again.
+        """
+        make = _fallback_of(config)
         splits = proposed_splits(config.clustering, self.summary, seed)
-        return self._best_split(splits, config, _fallback_of(config), self.fallback(config))
+        best = self._best_split(splits, config, make, self.fallback(config))
+        if best is None or best.on_category or config.clustering != "auto":
+            return best
+        cut = category_apart(Encoded(self.summary), best)
+        if cut is None:
+            return best
+        clusters, category = _shares_of(best), _shares_of(cut)
+        inside = min(category, key=lambda share: float(self.summary.weights @ share))
+        parts = [(inside, cut.variable), *((share * (1 - inside), None) for share in clusters)]
+        together = self._score(best, config, make)
+        return cut if self._score_of_parts(parts, config, make) > together + self._price() else best
 
     def _best_split(self, splits: list[Split], config: LearnConfig, make: "Maker", whole: Candidate) -> Split | None:
         """Return the best of several splits, if its clusters predict better than the leaf of the whole slice."""
@@ -126,17 +142,25 @@ class TableSlice(Slice):
 
         It is bounded from below by the clusters' shares of each row: Σ_k q_k (log π_k + log p_k − log q_k).
         """
+        fixed = [split.variable if condition.relation == "=" else None for condition in split.conditions]
+        return self._score_of_parts(list(zip(_shares_of(split), fixed, strict=True)), config, make)
+
+    def _score_of_parts(
+        self, parts: Sequence[tuple[FloatArray, int | None]], config: LearnConfig, make: "Maker"
+    ) -> float:
+        """Return the same for clusters, each with the shares of the rows and the variable that is constant in it."""
         weights = self.summary.weights
-        second = split.labels.astype(np.float64) if split.shares is None else split.shares
-        score = float(weights @ (entr(second) + entr(1 - second)))
-        for k, share in enumerate((1 - second, second)):
+        score = float(weights @ sum(entr(share) for share, _ in parts))
+        for share, fixed in parts:
             keep = share > SMALLEST_SHARE
             part = self.summary.cluster(keep, weights * share)
+            if part.total == 0:
+                continue
             variables = self._variables
             score += part.total * float(np.log(part.total / self.total))
             context = self.summary
-            if split.variable is not None and split.conditions[k].relation == "=":
-                rest = np.delete(np.arange(self.n), split.variable)
+            if fixed is not None:
+                rest = np.delete(np.arange(self.n), fixed)
                 part, context, variables = part.part(rest), context.part(rest), variables[rest]
             if part.n == 0:
                 continue
@@ -153,6 +177,12 @@ class TableSlice(Slice):
         if self._context is None or config.shrinkage == 0:
             return TableLeafData.alone(self.summary)
         return TableLeafData.in_context(self.summary, self._context, config.shrinkage)
+
+
+def _shares_of(split: Split) -> tuple[FloatArray, FloatArray]:
+    """Return the shares of each row in the two clusters of a split."""
+    second = split.labels.astype(np.float64) if split.shares is None else split.shares
+    return 1 - second, second
 
 
 Maker = Callable[[TableLeafData, IntArray], Candidate | None]

@@ -7,9 +7,10 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from xspn._core.arrays import FloatArray
+from xspn._core.logspace import logsumexp_quiet
 from xspn.learning.clustering.base import Condition, Split
 from xspn.learning.steps import step
-from xspn.learning.tables.clustering.product import Encoded
+from xspn.learning.tables.clustering.product import TINY, Encoded
 from xspn.learning.tables.summary import Column, TableSummary, row_blocks
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -51,6 +52,42 @@ def variable_splits(encoded: Encoded) -> list[Split]:
     return [best]
 
 
+def category_apart(encoded: Encoded, split: Split) -> Split | None:
+    """Return the cut on a category that two clusters represent worst, if products of columns say so; None otherwise.
+
+    In clusters of all rows a category of few is scattered, and none of them has enough of it left to show what is
+    special about it: given the category, the model would say what it says of the clusters as a whole. So its rows under
+    a product of their own are compared with the same rows under the clusters, given the category.
+    """
+    summary, weights = encoded.summary, encoded.summary.weights
+    names = [v for v in range(summary.n) if _is_category(summary.columns[v])]
+    cuts = [cut for position in names for cut in _cuts(encoded, position)]
+    if not cuts:
+        return None
+    second = split.labels.astype(np.float64) if split.shares is None else split.shares
+    sums = encoded.sums(weights * np.array([1 - second, second]))
+    logs = encoded.log_densities(sums) + np.log(np.maximum(sums.mass, TINY) / summary.total)
+    of_rows = weights * logsumexp_quiet(logs, axis=1)
+    blocks = row_blocks(len(cuts), len(summary.cells))
+    gains = np.concatenate([_gains_apart(encoded, cuts[block], of_rows) for block in blocks])
+    best = int(np.argmax(gains))
+    return _split_by(encoded, cuts[best], float(gains[best])) if gains[best] > 0 else None
+
+
+def _gains_apart(encoded: Encoded, cuts: Sequence[_Cut], of_rows: FloatArray) -> FloatArray:
+    """Return by how much the rows of each cut's category are likelier under a product of their own."""
+    summary, weights = encoded.summary, encoded.summary.weights
+    inside = np.nan_to_num(np.array([cut.inside(summary) for cut in cuts]))
+    most = inside @ weights > summary.total / 2
+    either = np.array([cut.conditions[0].relation == "=" for cut in cuts])  # of two values, the rarer one
+    inside = np.where((most & either)[:, None], 1 - inside, inside)
+    own = encoded.sums(weights * inside)
+    given = inside @ of_rows - xlogy(own.mass, own.mass / summary.total)
+    gains = encoded.likelihood(own) - given - 0.5 * encoded.n_parameters * np.log(np.maximum(own.mass, 1.0))
+    gains[most & ~either] = -np.inf
+    return np.asarray(gains)
+
+
 def _is_category(column: Column) -> bool:
     return not column.is_real and not column.domain.ordered
 
@@ -64,18 +101,17 @@ def _best_cut(encoded: Encoded, cuts: Sequence[_Cut]) -> Split | None:
     if np.isneginf(most):
         return None
     best = int(np.argmax(gains >= most - ROUNDING * (1 + abs(most))))
-    shares = _shares(encoded, cuts[best])
+    price = 0.5 * (encoded.n_parameters + 1) * float(np.log(max(encoded.summary.total, 1.0)))
+    return _split_by(encoded, cuts[best], float(gains[best]) - price)
+
+
+def _split_by(encoded: Encoded, cut: _Cut, score: float) -> Split | None:
+    shares = _shares(encoded, cut)
     labels = (shares > 0.5).astype(np.int64)
     if not 0 < labels.sum() < len(labels):
         return None
-    score = float(gains[best]) - 0.5 * (encoded.n_parameters + 1) * float(np.log(max(encoded.summary.total, 1.0)))
-    return Split(
-        labels,
-        None if not encoded.summary.missing[:, cuts[best].position].any() else shares,
-        variable=cuts[best].position,
-        conditions=cuts[best].conditions,
-        score=score,
-    )
+    whole = not encoded.summary.missing[:, cut.position].any()
+    return Split(labels, None if whole else shares, variable=cut.position, conditions=cut.conditions, score=score)
 
 
 def _gains(encoded: Encoded, cuts: Sequence[_Cut]) -> FloatArray:

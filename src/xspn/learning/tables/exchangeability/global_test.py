@@ -6,8 +6,8 @@ rows are known exactly, and no distribution is assumed. With features φ(x) ∈ 
 
 - First order: T_i = Σ_r φ(x_ri). Its covariance is S ⊗ (I − J/n) n/(n − 1), with S the rows' own covariances summed up;
   χ² with (n − 1) · rank S degrees of freedom. For bits this is Cochran's Q.
-- Bonds: Σ_r φ_a(x_ri) φ_b(x_ri), which is what a column has in common with all the others of its row taken together,
-  since the features of a row sum to nothing; less what the first order explains. For bits this is B.
+- Item–rest associations: Σ_r φ_a(x_ri) φ_b(x_ri), which is what a column has in common with all the others of its row
+  taken together, since the features of a row sum to nothing; less what the first order explains. For bits this is B.
 - Second order, symmetric: φ_a(x_i) φ_b(x_j) + φ_b(x_i) φ_a(x_j), less what the two columns contribute on their own;
   n(n − 3)/2 degrees of freedom for each independent pair (a, b). For bits this is the S of the binary test.
 - Second order, antisymmetric: φ_a(x_i) φ_b(x_j) − φ_b(x_i) φ_a(x_j); (n − 1)(n − 2)/2 degrees for each pair a < b. Bits
@@ -15,7 +15,8 @@ rows are known exactly, and no distribution is assumed. With features φ(x) ∈ 
 
 These live in different irreducible parts of the permutation group's action, hence are uncorrelated. Within a part the
 covariance is (by Schur's lemma) a small matrix between features times the identity; and since permuting a row leaves
-norms as they are, this matrix is the mean product of the rows' own projections.
+norms as they are, this matrix is the mean product of the rows' own projections. How the parts are put together is told
+in `learning.deviations` and `learning.exchangeability.base`.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,0 +1,413 @@
+"""The pass up the tape for rows of any probability: every value has an exponent of its own.
+
+A value is v · BASE^e with 1 ≤ v < BASE, and e = −inf where it is 0. Products multiply the one and add the other; sums
+shift their terms to the largest exponent. Scaling by a power of two is exact, so this is the arithmetic of
+`xspn.engine.kernels.up` without an end of the range, at about twice its cost. Parameters come as m · BASE^e with
+1/BASE < m ≤ 1: whatever is multiplied by one of them needs at most one step up afterwards.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.logspace import safe_log
+from xspn.engine.kernels.arrays import BEST, WHOLE
+from xspn.engine.kernels.up import count_ones
+from xspn.engine.tape import Op, Tape
+
+Array = Any
+BITS = 500
+BASE, STEP, TWO_STEPS = 2.0**BITS, 2.0**-BITS, 2.0 ** (-2 * BITS)
+LOG_BASE = BITS * float(np.log(2.0))
+NONE = float("-inf")  # the exponent of 0
+
+
+# -- numbers as mantissas and exponents --------------------------------------------------------------------------------
+
+
+def scaled(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mantissas and exponents of the numbers with these logarithms; plain numbers keep every digit."""
+    exponent = np.floor(logs / LOG_BASE)
+    plain = exponent >= -2.0
+    shift = np.where(plain | np.isneginf(logs), 0.0, exponent)
+    mantissa = np.exp(logs - shift * LOG_BASE) * BASE ** np.where(plain, -exponent, 0.0)
+    return mantissa, exponent
+
+
+def logarithms(mantissa: FloatArray, exponent: FloatArray) -> FloatArray:
+    """Return the logarithms of scaled numbers: those of plain numbers where they are in reach of these."""
+    plain = exponent >= -2.0
+    near = np.where(plain, mantissa * BASE ** np.where(plain, exponent, 0.0), mantissa)
+    return np.asarray(safe_log(near) + np.where(plain, 0.0, exponent) * LOG_BASE)
+
+
+def _parameters(p: FloatArray, of_zero: float) -> tuple[FloatArray, FloatArray]:
+    """Return mantissas and exponents of probabilities; nearly all of them are their own mantissas."""
+    mantissa, exponent = p.copy(), np.where(p > 0, 0.0, of_zero)
+    for _ in range(2):  # the smallest number of all is 2⁻¹⁰⁷⁴
+        tiny = (mantissa > 0) & (mantissa <= STEP)
+        mantissa[tiny] *= BASE
+        exponent[tiny] -= 1.0
+    return mantissa, exponent
+
+
+class ScaledArrays(NamedTuple):
+    """A tape's parameters as mantissas (_m) and exponents (_e)."""
+
+    gap: AnyArray  # (instructions,): how many parameters can be multiplied before the product needs a step up
+    weight_m: AnyArray
+    weight_e: AnyArray
+    bernoulli_m: AnyArray
+    bernoulli_e: AnyArray
+    tree_m: AnyArray
+    tree_e: AnyArray
+    count_m: AnyArray
+    count_e: AnyArray
+    triangle_m: AnyArray
+    triangle_e: AnyArray
+
+
+def scaled_arrays(tape: Tape, log_triangle: FloatArray) -> ScaledArrays:
+    """Return the parameters of a tape, with the logarithms of its partial counts (none if no row is partial)."""
+    numbers = tape.numbers
+    weight = _parameters(numbers.weight, NONE)
+    bernoulli, tree = _parameters(numbers.bernoulli_p, 0.0), _parameters(numbers.tree_p, NONE)
+    parts = (_gaps(tape, bernoulli[0], tree[0]), *weight, *bernoulli, *tree)
+    parts += (*scaled(numbers.count_log_w), *scaled(log_triangle))
+    for part in parts:
+        part.flags.writeable = False
+    return ScaledArrays(*parts)
+
+
+def _gaps(tape: Tape, bernoulli: FloatArray, tree: FloatArray) -> AnyArray:
+    layout = tape.layout
+    gaps = np.ones(len(layout), dtype=np.int64)
+    for op, table in ((Op.BERNOULLI, bernoulli), (Op.TREE, tree)):
+        own = np.flatnonzero(layout.op == op)
+        if len(own):
+            own = own[np.argsort(layout.begin[own])]  # entries are in the program's order, not in the tape's
+            bits = -np.log2(np.where(table > 0, table, 1.0).min(axis=1))
+            most = np.maximum.reduceat(bits, layout.begin[own])
+            gaps[own] = np.maximum(1.0, np.floor(BITS / np.maximum(most, 1.0)))
+    return gaps
+
+
+class ScaledRoom(NamedTuple):
+    """What the kernels write while they work on a block of rows (see `Room`), exponents (_e) beside mantissas."""
+
+    codes: AnyArray
+    given: AnyArray
+    given_e: AnyArray
+    values: AnyArray
+    values_e: AnyArray
+    slopes: AnyArray
+    slopes_e: AnyArray
+    below: AnyArray
+    below_e: AnyArray
+    tree_ones: AnyArray
+    counters: AnyArray
+    factors: AnyArray
+    factors_e: AnyArray
+    flow: AnyArray
+    ones: AnyArray
+    given_flow: AnyArray
+    total: AnyArray
+    total_e: AnyArray
+
+
+def scaled_room(tape: Tape, rows: int, n_variables: int, places: int, down: bool) -> ScaledRoom:
+    """Return room for blocks of some rows; `places` values are kept at a time, with derivatives if `down`."""
+    layout = tape.layout
+    registers, tree = (layout.n_registers if down else 0), layout.largest_tree
+    factors = layout.largest_arity + 1 if down else 0
+
+    def table(height: int) -> FloatArray:
+        return np.zeros((height, rows))
+
+    return ScaledRoom(
+        codes=np.zeros((n_variables, rows), dtype=np.uint8),
+        given=table(layout.n_given),
+        given_e=table(layout.n_given),
+        values=table(places),
+        values_e=table(places),
+        slopes=table(registers),
+        slopes_e=table(registers),
+        below=table(2 * tree),
+        below_e=table(2 * tree),
+        tree_ones=table(3 * tree if down else 0),
+        counters=np.zeros((2, rows), dtype=np.uint16),
+        factors=table(factors),
+        factors_e=table(factors),
+        flow=table(2),
+        ones=table(n_variables if down else 0),
+        given_flow=table(layout.n_given),
+        total=np.zeros(rows),
+        total_e=np.zeros(rows),
+    )
+
+
+# -- steps of the scale ------------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True)
+def share_of(distance: float) -> float:
+    """Return BASE^distance for a distance of 0, −1 or −2; what is farther below the largest term is nothing."""
+    return 1.0 if distance == 0.0 else (STEP if distance == -1.0 else (TWO_STEPS if distance == -2.0 else 0.0))
+
+
+@njit(nogil=True)
+def step_up(v: Array, e: Array, out: int) -> None:
+    """Bring what was multiplied by parameters back to 1 or above."""
+    for r in range(v.shape[1]):
+        small = v[out, r] < 1.0
+        x = v[out, r] * BASE if small else v[out, r]
+        v[out, r] = x
+        e[out, r] = (e[out, r] - 1.0 if small else e[out, r]) if x > 0.0 else NONE
+
+
+@njit(nogil=True)
+def multiply(v: Array, e: Array, out: int, w: Array, f: Array, j: int) -> None:
+    """Multiply by another value."""
+    for r in range(v.shape[1]):
+        x = v[out, r] * w[j, r]
+        large = x >= BASE
+        v[out, r] = x * STEP if large else x
+        e[out, r] = e[out, r] + f[j, r] + (1.0 if large else 0.0)
+
+
+# -- instructions ------------------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True)
+def _bernoulli(
+    v: Array,
+    e: Array,
+    out: int,
+    codes: Array,
+    variables: Array,
+    m: Array,
+    me: Array,
+    a: int,
+    b: int,
+    mode: int,
+    gap: int,
+) -> None:
+    for r in range(v.shape[1]):
+        v[out, r] = 1.0
+        e[out, r] = 0.0
+    for i in range(a, b):
+        c, zero, one, zero_e, one_e, other, other_e = variables[i], m[i, 0], m[i, 1], me[i, 0], me[i, 1], 1.0, 0.0
+        if mode == BEST:
+            first = zero > 0.0 and (one == 0.0 or zero_e > one_e or (zero_e == one_e and zero > one))
+            other, other_e = (zero, zero_e) if first else (one, one_e)
+        for r in range(v.shape[1]):
+            v[out, r] *= one if codes[c, r] == 1 else (zero if codes[c, r] == 0 else other)
+        if zero_e != 0.0 or one_e != 0.0:
+            for r in range(v.shape[1]):
+                e[out, r] += one_e if codes[c, r] == 1 else (zero_e if codes[c, r] == 0 else other_e)
+        if (i - a + 1) % gap == 0:
+            step_up(v, e, out)
+    step_up(v, e, out)
+
+
+@njit(nogil=True)
+def _look_up(v: Array, e: Array, out: int, m: Array, me: Array, start: int, mode: int, counters: Array) -> None:
+    for r in range(v.shape[1]):
+        k = np.int64(counters[1, r])
+        place = start + counters[0, r] + (0 if mode == WHOLE else k * (k + 1) >> 1)
+        v[out, r] = m[place]
+        e[out, r] = me[place]
+
+
+@njit(nogil=True)
+def _whole_tree(
+    v: Array,
+    e: Array,
+    out: int,
+    codes: Array,
+    variables: Array,
+    parents: Array,
+    m: Array,
+    me: Array,
+    a: int,
+    b: int,
+    gap: int,
+) -> None:
+    for r in range(v.shape[1]):
+        v[out, r] = 1.0
+        e[out, r] = 0.0
+    for i in range(a, b):
+        c, parent = variables[i], parents[i]
+        u = variables[a + parent] if parent >= 0 else -1
+        m00, m01, m10, m11 = m[i, 0], m[i, 1], m[i, 2], m[i, 3]
+        if u < 0:
+            for r in range(v.shape[1]):
+                v[out, r] *= m01 if codes[c, r] == 1 else m00
+        else:
+            for r in range(v.shape[1]):
+                given_zero, given_one = (m01 if codes[c, r] == 1 else m00), (m11 if codes[c, r] == 1 else m10)
+                v[out, r] *= given_one if codes[u, r] == 1 else given_zero
+        if me[i, 0] != 0.0 or me[i, 1] != 0.0 or me[i, 2] != 0.0 or me[i, 3] != 0.0:
+            for r in range(v.shape[1]):
+                e[out, r] += me[i, codes[c, r] + (2 * codes[u, r] if u >= 0 else 0)]
+        if (i - a + 1) % gap == 0:
+            step_up(v, e, out)
+    step_up(v, e, out)
+
+
+@njit(nogil=True)
+def _tell(
+    v: Array,
+    e: Array,
+    out: int,
+    below: Array,
+    below_e: Array,
+    j: int,
+    zero: float,
+    zero_e: float,
+    one: float,
+    one_e: float,
+    best: bool,
+) -> None:
+    """Multiply by what node j of a tree tells a parent of one value."""
+    for r in range(v.shape[1]):
+        left, right = below_e[2 * j, r] + zero_e, below_e[2 * j + 1, r] + one_e
+        top = left if left > right else right
+        some = zero * below[2 * j, r] * share_of(left - top)
+        other = one * below[2 * j + 1, r] * share_of(right - top)
+        told = (some if some > other else other) if best else some + other
+        small = told < 1.0
+        told = told * BASE if small else told
+        x = v[out, r] * told
+        large = x >= BASE
+        v[out, r] = x * STEP if large else x
+        e[out, r] = e[out, r] + top - (1.0 if small else 0.0) + (1.0 if large else 0.0) if x > 0.0 else NONE
+
+
+@njit(nogil=True)
+def tree_messages(
+    v: Array,
+    e: Array,
+    out: int,
+    codes: Array,
+    variables: Array,
+    parents: Array,
+    m: Array,
+    me: Array,
+    a: int,
+    b: int,
+    best: bool,
+    below: Array,
+    below_e: Array,
+) -> None:
+    """Fill the messages of a tree, and write the value of the whole."""
+    for r in range(v.shape[1]):
+        v[out, r] = 1.0
+        e[out, r] = 0.0
+    for j in range(b - a):
+        c = variables[a + j]
+        for value in range(2):
+            for r in range(v.shape[1]):
+                ruled_out = codes[c, r] == 1 - value
+                below[2 * j + value, r] = 0.0 if ruled_out else 1.0
+                below_e[2 * j + value, r] = NONE if ruled_out else 0.0
+    for j in range(b - a - 1, -1, -1):
+        i, parent = a + j, parents[a + j]
+        if parent < 0:
+            _tell(v, e, out, below, below_e, j, m[i, 0], me[i, 0], m[i, 1], me[i, 1], best)
+        else:
+            k = 2 * parent
+            _tell(below, below_e, k, below, below_e, j, m[i, 0], me[i, 0], m[i, 1], me[i, 1], best)
+            _tell(below, below_e, k + 1, below, below_e, j, m[i, 2], me[i, 2], m[i, 3], me[i, 3], best)
+
+
+@njit(nogil=True)
+def _sum(
+    v: Array,
+    e: Array,
+    out: int,
+    place: Array,
+    base: int,
+    argument: Array,
+    w: Array,
+    we: Array,
+    a: int,
+    b: int,
+    best: bool,
+) -> None:
+    first, first_e = place[argument[a]] - base, we[a]
+    for r in range(v.shape[1]):
+        e[out, r] = e[first, r] + first_e
+        v[out, r] = 0.0
+    for i in range(a + 1, b):
+        term, term_e = place[argument[i]] - base, we[i]
+        for r in range(v.shape[1]):
+            here = e[term, r] + term_e
+            e[out, r] = here if here > e[out, r] else e[out, r]
+    for i in range(a, b):
+        term, weight, term_e = place[argument[i]] - base, w[i], we[i]
+        if best:
+            for r in range(v.shape[1]):
+                here = weight * v[term, r] * share_of(e[term, r] + term_e - e[out, r])
+                v[out, r] = here if here > v[out, r] else v[out, r]
+        else:
+            for r in range(v.shape[1]):
+                v[out, r] += weight * v[term, r] * share_of(e[term, r] + term_e - e[out, r])
+    step_up(v, e, out)
+
+
+@njit(nogil=True)
+def _product(v: Array, e: Array, out: int, place: Array, base: int, argument: Array, a: int, b: int) -> None:
+    first = place[argument[a]] - base
+    for r in range(v.shape[1]):
+        v[out, r] = v[first, r]
+        e[out, r] = e[first, r]
+    for i in range(a + 1, b):
+        multiply(v, e, out, v, e, place[argument[i]] - base)
+
+
+@njit(nogil=True, cache=True)
+def scaled_upward(
+    t: Any, s: Any, first: int, last: int, place: Array, base: int, mode: int, best: bool, room: Any
+) -> None:
+    """Run the instructions first..last on a block of rows, as `upward` does, with mantissas and exponents."""
+    ops, begin, end, leaf, argument = t.op, t.begin, t.end, t.leaf, t.argument
+    codes, v, e, counters = room.codes, room.values, room.values_e, room.counters
+    for i in range(first, last):
+        op, a, b, out = ops[i], begin[i], end[i], place[i] - base
+        if op == 0:
+            _bernoulli(v, e, out, codes, t.bernoulli_variable, s.bernoulli_m, s.bernoulli_e, a, b, mode, s.gap[i])
+        elif op == 1:
+            count_ones(codes, t.count_variable, a, b, mode, counters)
+            if mode == WHOLE:
+                _look_up(v, e, out, s.count_m, s.count_e, t.count_start[leaf[i]], mode, counters)
+            else:
+                _look_up(v, e, out, s.triangle_m, s.triangle_e, t.triangle_start[leaf[i]], mode, counters)
+        elif op == 2 and mode == WHOLE:
+            _whole_tree(v, e, out, codes, t.tree_variable, t.tree_parent, s.tree_m, s.tree_e, a, b, s.gap[i])
+        elif op == 2:
+            tree_messages(
+                v,
+                e,
+                out,
+                codes,
+                t.tree_variable,
+                t.tree_parent,
+                s.tree_m,
+                s.tree_e,
+                a,
+                b,
+                mode == BEST,
+                room.below,
+                room.below_e,
+            )
+        elif op == 3:
+            for r in range(v.shape[1]):
+                v[out, r] = room.given[leaf[i], r]
+                e[out, r] = room.given_e[leaf[i], r]
+        elif op == 4:
+            _sum(v, e, out, place, base, argument, s.weight_m, s.weight_e, a, b, best)
+        else:
+            _product(v, e, out, place, base, argument, a, b)

@@ -1,0 +1,222 @@
+"""The compiled back end for rows too unlikely for floating-point numbers: the same tape, run by scaled kernels."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.checks import Names
+from xspn.engine.backend import Backend, Counts, refuse_impossible
+from xspn.engine.gathered import Gathered
+from xspn.engine.kernels.arrays import BEST, PARTIAL, WHOLE, Statistics, no_statistics
+from xspn.engine.kernels.scaled import (
+    ScaledArrays,
+    ScaledRoom,
+    logarithms,
+    scaled,
+    scaled_arrays,
+    scaled_room,
+    scaled_upward,
+)
+from xspn.engine.kernels.scaled_walk import LEARN, MARGINALS, SCORE, scaled_walk
+from xspn.engine.program import Program
+from xspn.engine.rows import RowBlock
+from xspn.engine.simple import normalised
+from xspn.engine.tape import Tape
+from xspn.engine.tape_runner import CHUNK, TapeRunner
+from xspn.engine.up import Semiring
+
+FROM_X = -1  # the mode of rows that a kernel has yet to read
+
+
+class Scaled(Backend):
+    """Runs a program's tape for rows of any probability. It holds no state: any number of threads may use it.
+
+    Args:
+        program: The program; all its variables must be discrete.
+        threads: The number of threads; answers do not depend on it.
+        tape: The program's tape.
+    """
+
+    def __init__(self, program: Program, threads: int, tape: Tape) -> None:
+        self.program, self.threads, self.tape = program, threads, tape
+        self._run = TapeRunner(program, tape, np.float64, threads)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scaled, (self.program, self.threads, self.tape)
+
+    @property
+    def error_bound(self) -> float:
+        """Roundings in a row times the unit roundoff, and what logarithms of very small numbers lose."""
+        return float(np.finfo(np.float64).eps) * (self.tape.layout.depth_of_rounding + 1000 * len(self.program.domains))
+
+    def with_parameters(self, program: Program) -> "Backend":
+        """Return the same for other parameters of the same circuit."""
+        from xspn.engine.tape_writer import numbers_of
+
+        return Scaled(program, self.threads, Tape(self.tape.layout, numbers_of(program, self.tape.layout)))
+
+    # -- arrays ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _for_partial_rows(self) -> ScaledArrays:
+        triangles = self.tape.layout.triangles
+        return scaled_arrays(self.tape, triangles.table(self.tape.numbers.count_log_w, np.logaddexp))
+
+    @cached_property
+    def _for_whole_rows(self) -> ScaledArrays:
+        return scaled_arrays(self.tape, np.empty(0))
+
+    @cached_property
+    def _for_best(self) -> ScaledArrays:
+        triangles = self.tape.layout.triangles
+        return scaled_arrays(self.tape, triangles.table(self.tape.numbers.count_log_w, np.maximum))
+
+    def _arrays(self, X: AnyArray) -> ScaledArrays:
+        """Return the parameters, without the table of partial counts where it is large and nothing is missing."""
+        partial = self._run.needs_partial_counts(X)
+        return self._for_partial_rows if partial else self._for_whole_rows
+
+    def _room(self, width: int, down: bool) -> ScaledRoom:
+        layout = self.tape.layout
+        places = max(layout.n_registers, layout.largest_segment) if down else layout.n_registers
+        return scaled_room(self.tape, width, len(self._run.inside), places, down)
+
+    def _width(self, n_rows: int, down: bool) -> int:
+        layout = self.tape.layout
+        return self._run.width(n_rows, 2 * (layout.largest_segment if down else layout.n_registers))
+
+    def _load(self, rows: RowBlock, room: ScaledRoom, mode: int = PARTIAL) -> int:
+        """Write codes and the probabilities of other leaves into room; return whether rows are whole or partial."""
+        n, given = len(rows), self._run.given
+        self._run.load_codes(rows, room.codes)
+        if given is not None:
+            logs = given.log_mode(rows) if mode == BEST else given.log_prob(rows)
+            room.given[:, :n], room.given_e[:, :n] = scaled(logs)
+        return WHOLE if rows.whole else PARTIAL
+
+    def _walk(
+        self,
+        arrays: ScaledArrays,
+        rows: AnyArray,
+        room: ScaledRoom,
+        mode: int,
+        task: int,
+        out: AnyArray,
+        log_prob: FloatArray,
+        weights: FloatArray | None = None,
+        found: Statistics | None = None,
+    ) -> int:
+        run, own = self._run, rows.view()
+        own.flags.writeable = False  # one type of table, one compiled kernel
+        mantissa, exponent = np.zeros(len(rows)), np.zeros(len(rows))
+        bad = scaled_walk(
+            run.arrays_without_counts,
+            arrays,
+            own,
+            0,
+            len(rows),
+            run.inside,
+            self.tape.layout.segments,
+            run.identity,
+            mode,
+            task,
+            np.empty(0) if weights is None else weights,
+            room,
+            no_statistics() if found is None else found,
+            out,
+            mantissa,
+            exponent,
+        )
+        log_prob[:] = logarithms(mantissa, exponent)
+        return int(bad)
+
+    # -- questions ---------------------------------------------------------------------------------------------------
+
+    def _over_rows(
+        self, X: AnyArray, names: Names | None, what: str, task: int, out: AnyArray, seen: "Callable[..., None] | None"
+    ) -> FloatArray:
+        """Score rows, or write P(X_v = 1 | row) into `out`; return log P(row)."""
+        run, down = self._run, task == MARGINALS
+        arrays = self._for_partial_rows if down else self._arrays(X)
+        log_prob = np.empty(len(X))
+        width = self._width(len(X), down)
+
+        def kernel(rows: AnyArray, start: int, stop: int) -> int:
+            own = out[start:stop] if down else out
+            return self._walk(arrays, rows, self._room(width, down), FROM_X, task, own, log_prob[start:stop])
+
+        if run.is_plain:
+            run.over_rows(X, names, what, width, kernel)
+            return log_prob
+        room = self._room(width, down)
+        for start, stop, rows in run.row_blocks(X, names, what, width):
+            mode, own = self._load(rows, room), out[start:stop] if down else out
+            self._walk(arrays, rows.values, room, mode, task, own, log_prob[start:stop])
+            if seen is not None:
+                seen(start, stop, rows, room)
+        return log_prob
+
+    def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
+        """Return the logarithm of the root's value."""
+        return self._over_rows(X, names, what, SCORE, np.empty((0, 0)), None)
+
+    def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
+        """Walk up and down the tape for each block of rows."""
+        ones, given = np.empty(evidence.shape), self._run.given
+        table = np.zeros((*evidence.shape, self.program.largest_cardinality))
+
+        def add(start: int, stop: int, rows: RowBlock, room: ScaledRoom) -> None:
+            if given is not None:
+                given.add_marginals(rows, room.given_flow[:, : stop - start], table[start:stop])
+
+        log_prob = self._over_rows(evidence, names, "evidence", MARGINALS, ones, add)
+        refuse_impossible(log_prob)
+        binary = np.array(self.program.cardinalities) == 2
+        seen = ~np.isnan(evidence) if evidence.dtype.kind == "f" else np.ones(evidence.shape, dtype=bool)
+        p_one = np.where(seen, ones, np.minimum(table[:, :, 1] + ones, 1.0))
+        table[:, binary, 1] = p_one[:, binary]
+        table[:, binary, 0] = 1 - p_one[:, binary]
+        return normalised(table, self.program)
+
+    def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
+        """Return the logarithms of all values."""
+        run, mode = self._run, PARTIAL if semiring is Semiring.SUM else BEST
+        room = scaled_room(self.tape, len(rows), len(run.inside), self.program.n_slots, down=False)
+        self._load(rows, room, mode)
+        arrays = self._for_best if mode == BEST else self._for_partial_rows
+        best = semiring is Semiring.MAX
+        slots = self.tape.layout.slot
+        scaled_upward(run.arrays_without_counts, arrays, 0, len(slots), slots, 0, mode, best, room)
+        return logarithms(room.values, room.values_e)
+
+    def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
+        """Add up statistics in chunks of rows, and the chunks in their order."""
+        run, arrays = self._run, self._arrays(X)
+        width, log_prob, out = self._width(CHUNK, True), np.empty(len(X)), np.empty((0, 0))
+
+        def gather(start: int, stop: int) -> Gathered:
+            found, room = Gathered(self.program, _no_counts(run, arrays)), self._room(width, True)
+            for first, last, rows in run.row_blocks(X, names, "X", width, start, stop):
+                own, mode = slice(first, last), self._load(rows, room)
+                self._walk(arrays, rows.values, room, mode, LEARN, out, log_prob[own], weights[own], found.statistics)
+                if run.given is not None:
+                    run.given.add_counts(rows, room.given_flow[:, : last - first], found.given)
+            return found
+
+        parts = run.in_chunks(len(X), CHUNK, gather)
+        total = sum(parts[1:], start=parts[0]) if parts else Gathered(self.program, _no_counts(run, arrays))
+        return total.counts(self.tape.layout, log_prob)
+
+
+def _no_counts(run: TapeRunner, arrays: ScaledArrays) -> Statistics:
+    t = run.arrays_without_counts
+    return Statistics(
+        sums=np.zeros(len(t.weight)),
+        bernoulli=np.zeros((len(t.bernoulli_variable), 2)),
+        whole=np.zeros(len(t.count_w)),
+        partial=np.zeros(len(arrays.triangle_m)),
+        tree=np.zeros((len(t.tree_variable), 4)),
+    )

@@ -1,0 +1,436 @@
+"""Random circuits of every leaf family: every query, on every back end, against what the circuit means."""
+
+import pickle
+
+import numpy as np
+from scipy.stats import binom
+
+from fuzz.definition import Definition, log_sum
+from support.circuits import Builder
+from xspn import (
+    Bernoulli,
+    BetaBinomial,
+    Categorical,
+    ChowLiu,
+    Circuit,
+    Exchangeable,
+    ExchangeableGaussian,
+    Gaussian,
+    MultivariateGaussian,
+    Product,
+    Sum,
+    XSPNError,
+    load,
+    save,
+)
+from xspn._core.errors import EvidenceError, ParameterError, QueryError
+from xspn.io import open_program, save_program
+from xspn.leaves import leaves
+
+MOST_WORLDS = 256
+NAMES = ("simple", "numpy", "compiled", "numba", "torch")  # back ends, by any name that they have or will have
+TINY = (1e-9, 1e-20, 1e-160, 1e-300)
+LEAST_LOG_WEIGHT = -700.0
+LEAST_LOG_DENSITY = -1e8  # below that rounding decides between components
+LEAST_CHANCE = 1e-12  # of what is seen in samples; below that they contradict the circuit
+
+
+# -- making them -------------------------------------------------------------------------------------------------------
+
+
+class AnyBuilder(Builder):
+    """Grows circuits over discrete and real variables (cardinality None), with extreme parameters if asked to."""
+
+    extreme = False
+    scale = 1.0
+
+    def chance(self):
+        """A probability, sometimes 0 or 1, sometimes hardly more than 0 or less than 1."""
+        kind = self.rng.random()
+        if kind < 0.1:
+            return float(kind < 0.05)
+        if self.extreme and kind < 0.4:
+            tiny = float(self.rng.choice(TINY))
+            return tiny if kind < 0.3 else 1 - tiny
+        return float(self.rng.random())
+
+    def weights(self, count):
+        if self.extreme and count > 1 and self.rng.random() < 0.4:
+            weights = self.rng.random(count)
+            weights[int(self.rng.integers(count))] = self.rng.choice(TINY)
+            return weights / weights.sum()
+        return super().weights(count)
+
+    def _leaf(self, variables, k):
+        if k is None:
+            return self.real_leaf(variables)
+        if k == 2 and self.rng.random() < 0.2:
+            dispersion = float(self.rng.choice([0.0, 1e-6, 0.5, 3.0, 1e6]))
+            return BetaBinomial(variables, mean=self.chance(), dispersion=dispersion)
+        return super()._leaf(variables, k)
+
+    def real_leaf(self, variables):
+        """A normal distribution of one of the families, or independent ones."""
+        n, kind = len(variables), self.rng.random()
+        mean = self.rng.normal(size=n) * 3 * self.scale
+        if n == 1 or kind < 0.3:
+            own = [Gaussian(v, float(m), self.spread()) for v, m in zip(variables, mean, strict=True)]
+            return own[0] if n == 1 else Product(own)
+        if kind < 0.6:
+            correlation = float(self.rng.uniform(-1 / (n - 1), 1) * 0.95)
+            return ExchangeableGaussian(variables, float(mean[0]), self.spread(), correlation)
+        factor = self.rng.normal(size=(n, n)) + 2 * np.eye(n)
+        return MultivariateGaussian(variables, mean, factor @ factor.T * self.spread() ** 2)
+
+    def spread(self):
+        """A deviation, not so small beside the means that rounding these would move a density."""
+        return float(self.rng.choice([1.0, 0.3, 1e-3 if self.extreme else 2.0])) * max(1.0, self.scale / 1e4)
+
+    def _categorical(self, variables, k):
+        if not self.extreme or self.rng.random() < 0.5:
+            return super()._categorical(variables, k)
+        p = self.rng.random(k)
+        p[int(self.rng.integers(k))] = self.rng.choice(TINY)
+        return Categorical(variables[0], p / p.sum())
+
+    def _bernoullis(self, variables, k):
+        own = [Bernoulli(v, p=self.chance()) for v in variables]
+        return own[0] if len(own) == 1 else Product(own)
+
+    def _chow_liu(self, variables, k):
+        if not self.extreme:
+            return super()._chow_liu(variables, k)
+        n = len(variables)
+        parents = [-1, *(int(self.rng.integers(-1, i)) for i in range(1, n))]
+        p = np.array([[self.chance(), self.chance()] for _ in range(n)])
+        roots = np.array(parents) < 0
+        p[roots, 1] = p[roots, 0]
+        return ChowLiu(variables, parents, p)
+
+    def _exchangeable(self, variables, k):
+        if not self.extreme or self.rng.random() < 0.5:
+            return super()._exchangeable(variables, k)
+        n = len(variables)
+        statistic = self.statistic(n, k, nested=True)
+        logs = np.log(self.rng.dirichlet(np.ones(statistic.size(n))))
+        logs -= self.rng.choice([0.0, 50.0, 800.0], size=len(logs))
+        return Exchangeable(variables, logs - log_sum(logs) - statistic.log_class_size(n), statistic)
+
+
+def random_circuit(rng):
+    """A circuit small enough to be enumerated; now and then one of examples that the leaf families give."""
+    if rng.random() < 0.08:
+        return of_examples(rng)
+    kinds = [[2] * 6, [2, 2, 2, 3, 4], [2, 3, None, None], [None] * 3 + [2]][int(rng.integers(4))]
+    sizes, worlds = [], 1
+    for k in rng.choice(np.array(kinds, dtype=object), size=int(rng.integers(1, 10))):
+        if worlds * (k or 1) <= MOST_WORLDS:
+            sizes.append(k)
+            worlds *= k or 1
+    width = len(sizes) + int(rng.integers(0, 3))
+    columns = sorted(int(c) for c in rng.choice(width, size=len(sizes), replace=False))
+    builder = AnyBuilder(rng, dict(zip(columns, sizes, strict=True)))
+    builder.extreme = rng.random() < 0.35
+    builder.scale = float(rng.choice([1.0, 1.0, 1e3, 1e6])) if builder.extreme else 1.0
+    parts = [builder.node(columns, int(rng.integers(0, 5))) for _ in range(int(rng.integers(1, 4)))]
+    root = parts[0] if len(parts) == 1 else Sum(builder.weights(len(parts)), parts)
+    names = [f"c{i}" for i in range(width)] if rng.random() < 0.3 else None
+    return Circuit(root, names=names, n_variables=width)
+
+
+def of_examples(rng):
+    """A product of two families' examples, twice, mixed."""
+    families = [leaves[name] for name in rng.choice(list(leaves), size=2)]
+    for _ in range(100):
+        parts, first = [], 0
+        for family in families:
+            parts.append(family.example(rng, first))
+            first += len(parts[-1].variables)
+        if np.prod([float(d.cardinality or 1) for part in parts for d in part.domains]) <= MOST_WORLDS:
+            return Circuit(Sum([0.25, 0.75], [Product(parts), Product(parts)]))
+    return Circuit(Bernoulli(0, p=0.5))
+
+
+def random_rows(rng, circuit, meaning, count):
+    """Rows of any probability: whole, in part or wholly missing; spare columns may hold anything."""
+    rows = meaning.worlds[rng.integers(len(meaning.worlds), size=count)]
+    if rng.random() < 0.7:
+        logs = meaning.joint(np.full(circuit.n_variables, np.nan))
+        chances = np.exp(logs - log_sum(logs))
+        rows = meaning.worlds[rng.choice(len(chances), size=count, p=chances / chances.sum())]
+    drawn = circuit.sample(count, random_state=int(rng.integers(2**31)))
+    rows[:, meaning.real] = drawn[:, meaning.real]
+    if meaning.real and rng.random() < 0.3:
+        rows[:, meaning.real] += rng.normal(size=(count, len(meaning.real))) * rng.choice([1e-3, 1.0, 100.0])
+    rows[rng.random(rows.shape) < rng.choice([0.0, 0.3, 0.6, 1.0], size=(count, 1))] = np.nan
+    return rows
+
+
+def back_ends(circuit):
+    """The same circuit on every back end that takes it, by name."""
+    found = {"automatic": circuit}
+    for name in NAMES:
+        try:
+            found[name] = circuit.on(name, threads=1) if name != "torch" else circuit.on(name)
+        except (ParameterError, QueryError):  # no such name, or leaves that it does not have
+            continue
+    assert len(found) > 1, "no back end is known by its name"
+    return found
+
+
+# -- comparing ---------------------------------------------------------------------------------------------------------
+
+
+def close(found, expected, what, rtol=1e-11, atol=1e-10):
+    """Equal up to rounding, infinities and missing values in the same places."""
+    found, expected = np.broadcast_arrays(np.asarray(found, dtype=float), np.asarray(expected, dtype=float))
+    same = np.isclose(found, expected, rtol=rtol, atol=atol, equal_nan=True)
+    if not same.all():
+        at = tuple(int(i[0]) for i in np.nonzero(~same))
+        raise AssertionError(f"{what}: found {found[at]!r} at {at}, expected {expected[at]!r}")
+
+
+def case(rng, folder):
+    """Ask one random circuit everything."""
+    circuit = random_circuit(rng)
+    meaning = Definition(circuit)
+    rows = random_rows(rng, circuit, meaning, 8)
+    logs = meaning.log_likelihood(rows)
+    assert abs(log_sum(meaning.joint(np.full(circuit.n_variables, np.nan)))) < 1e-9, "probabilities do not sum to 1"
+    for name, asked in back_ends(circuit).items():
+        close(asked.log_likelihood(rows), logs, f"log_likelihood, {name}")
+        check_conditional(rng, asked, meaning, rows, logs, name)
+        check_marginals(asked, meaning, rows, logs, name)
+        check_completions(rng, asked, meaning, rows, logs, name)
+        check_samples(rng, asked, meaning, rows, logs, name)
+    check_single_precision(circuit, rows, logs)
+    check_other_circuits(rng, circuit, meaning, rows, logs)
+    check_moments(circuit, meaning)
+    check_counts(rng, circuit, meaning, rows, logs)
+    check_copies(rng, circuit, meaning, rows, logs, folder)
+    check_fit(circuit, rows, logs)
+    check_pickles(rng, circuit, rows, logs)
+    return "with reals" if meaning.real else "discrete"
+
+
+def check_single_precision(circuit, rows, logs):
+    """float32 is as near as its bound says."""
+    for name in NAMES:
+        try:
+            fast = circuit.on(name, dtype="float32")
+        except (ParameterError, QueryError):
+            continue
+        found, bound = fast.log_likelihood(rows), fast.error_bound
+        np.testing.assert_array_equal(np.isneginf(found), np.isneginf(logs), err_msg=f"zero in float32, {name}")
+        possible = np.isfinite(logs)
+        # The bound holds for the parameters as rounded to float32: their logarithms differ by as much again.
+        close(found[possible], logs[possible], f"float32, {name}", rtol=1e-5, atol=2 * bound + 1e-4)
+
+
+def check_conditional(rng, asked, meaning, rows, logs, name):
+    given = np.where(rng.random(rows.shape) < 0.5, rows, np.nan)
+    other = random_rows(rng, meaning.circuit, meaning, len(rows))
+    inside = np.zeros(rows.shape[1], dtype=bool)
+    inside[meaning.scope] = True
+    clash = (inside & ~np.isnan(given) & ~np.isnan(other) & (given != other)).any(axis=1)
+    known = meaning.log_likelihood(given)
+    if np.isneginf(known).any():
+        refused(lambda: asked.conditional_log_likelihood(other, given), EvidenceError, f"conditional, {name}")
+        return
+    both = meaning.log_likelihood(np.where(np.isnan(given), other, given))
+    found = asked.conditional_log_likelihood(other, given)
+    size = np.max(np.abs(np.where(np.isfinite(both), both, 0.0)) + np.abs(known))
+    close(found, np.where(clash, -np.inf, both - known), f"conditional, {name}", atol=1e-10 + 1e-13 * size)
+
+
+def refused(ask, error, what):
+    """What cannot be answered must be refused with this error."""
+    try:
+        ask()
+    except error:
+        return
+    raise AssertionError(f"{what}: expected {error.__name__}, found an answer")
+
+
+def check_marginals(asked, meaning, rows, logs, name):
+    if np.isneginf(logs).any():
+        refused(lambda: asked.marginals(rows), EvidenceError, f"marginals, {name}")
+    rows = rows[logs > LEAST_LOG_DENSITY]
+    if not len(rows):
+        return
+    found, means = asked.marginals(rows), asked.means(rows)
+    for r, row in enumerate(rows):
+        slack = 1e-14 * abs(log_sum(meaning.joint(row)))  # a difference of such logarithms has no more digits
+        for v, chances in meaning.marginals(row).items():
+            own = found[r, v, : len(chances)] if found.ndim == 3 else np.array([1 - found[r, v], found[r, v]])
+            close(own, chances, f"marginals, {name}", rtol=1e-9, atol=1e-11 + slack)
+            close(means[r, v], chances @ np.arange(len(chances)), f"means, {name}", rtol=1e-9, atol=1e-10 + 4 * slack)
+        moments = meaning.moments(row)
+        if moments is not None:
+            expected = moments[0][[meaning.scope.index(v) for v in meaning.real]]
+            close(means[r, meaning.real], expected, f"means, {name}", rtol=1e-8 + slack, atol=1e-8)
+
+
+def check_completions(rng, asked, meaning, rows, logs, name):
+    """Nothing missing, the evidence kept, the probability as stated; the best one where that is claimed."""
+    if np.isneginf(logs).any():
+        refused(lambda: asked.mpe(rows), EvidenceError, f"mpe, {name}")
+        rows = rows[np.isfinite(logs)]
+    if not len(rows):
+        return
+    for exact in (False, True):
+        try:
+            found = asked.mpe(rows, exact=exact)
+        except QueryError:
+            assert exact, "mpe refused a circuit"
+            continue
+        own, given = found.values[:, meaning.scope], rows[:, meaning.scope]
+        assert not np.isnan(own).any(), f"mpe, {name}: missing values are left"
+        assert ((own == given) | np.isnan(given)).all(), f"mpe, {name}: the evidence was changed"
+        close(found.log_prob, meaning.log_likelihood(found.values), f"mpe's own log_prob, {name}")
+        assert found.exact or not exact, f"mpe, {name}: exact=True is not exact"
+        if not np.isnan(rows[:, meaning.real]).any():
+            best = np.array([meaning.joint(row).max() for row in rows])
+            assert (found.log_prob <= best + 1e-9 + 1e-12 * np.abs(best)).all(), f"mpe, {name}: better than the best"
+            if found.exact:
+                close(found.log_prob, best, f"mpe claims to be exact, {name}")
+        elif found.exact:
+            drawn = asked.sample(20, given=rows, random_state=int(rng.integers(2**31)))
+            others = meaning.log_likelihood(drawn).reshape(len(rows), 20).max(axis=1)
+            assert (found.log_prob >= others - 1e-8).all(), f"mpe claims to be exact, {name}: a sample is better"
+
+
+def check_samples(rng, asked, meaning, rows, logs, name):
+    """Samples complete their evidence, are possible, come back with their seed, and are as frequent as they should."""
+    possible, seed = rows[np.isfinite(logs)], int(rng.integers(2**31))
+    if len(possible) < len(rows):
+        refused(lambda: asked.sample(given=rows), EvidenceError, f"sample, {name}")
+    drawn = asked.sample(given=possible, random_state=seed)
+    own, given = drawn[:, meaning.scope], possible[:, meaning.scope]
+    assert ((own == given) | np.isnan(given)).all(), f"sample, {name}: the evidence was changed"
+    assert np.isfinite(meaning.log_likelihood(drawn)).all(), f"sample, {name}: something impossible was drawn"
+    np.testing.assert_array_equal(drawn, asked.sample(given=possible, random_state=seed), err_msg=f"sample, {name}")
+    count = 400
+    drawn = asked.sample(count, random_state=seed)
+    logs = meaning.joint(np.full(rows.shape[1], np.nan))
+    for v in meaning.discrete:
+        for k in range(meaning.sizes[v]):
+            chance = float(np.clip(np.exp(log_sum(logs[meaning.worlds[:, v] == k])), 0, 1))
+            check_frequency(int((drawn[:, v] == k).sum()), count, chance, f"sample, {name}, variable {v}")
+    for v in meaning.real:
+        value = float(np.median(drawn[:, v])) + float(rng.normal())
+        chance = meaning.cumulative(v, value)
+        if chance is not None:
+            check_frequency(int((drawn[:, v] <= value).sum()), count, chance, f"sample, {name}, variable {v}")
+
+
+def check_frequency(seen, count, chance, what):
+    """Refuse what would be seen less than once in a million million times."""
+    tail = min(binom.cdf(seen, count, chance), binom.sf(seen - 1, count, chance))
+    assert tail > LEAST_CHANCE or abs(seen / count - chance) < 1e-9, f"{what}: {seen} of {count}, expected {chance:.3g}"
+
+
+def check_other_circuits(rng, circuit, meaning, rows, logs):
+    """Marginalised, conditioned and simplified circuits mean what they should."""
+    close(circuit.simplify().log_likelihood(rows), logs, "simplify")
+    kept = [v for v in meaning.scope if rng.random() < 0.5] or meaning.scope[:1]
+    hidden = np.full_like(rows, np.nan)
+    hidden[:, kept] = rows[:, kept]
+    close(circuit.marginalize(kept).log_likelihood(rows), meaning.log_likelihood(hidden), "marginalize")
+    known = np.where(rng.random(rows.shape[1]) < 0.4, rows[int(rng.integers(len(rows)))], np.nan)
+    evidence = meaning.log_likelihood(known[None])[0]
+    if np.isneginf(evidence):
+        refused(lambda: circuit.condition(known), EvidenceError, "condition")
+    elif not np.isnan(known[meaning.scope]).any():
+        refused(lambda: circuit.condition(known), QueryError, "condition on everything")
+    else:
+        expected = meaning.log_likelihood(np.where(np.isnan(known), rows, known)) - evidence
+        found = circuit.condition(known).log_likelihood(rows)
+        # Weights are floats: a component that the evidence makes less probable than 1e-308 is gone for good, and may be
+        # what explains a row that is less probable still.
+        plain = (expected > LEAST_LOG_WEIGHT) | np.isneginf(expected)
+        close(
+            found[plain], expected[plain], "condition", atol=(1e-8 if meaning.real else 1e-10) + 1e-13 * abs(evidence)
+        )
+
+
+def check_moments(circuit, meaning):
+    expected = meaning.moments(np.full(circuit.n_variables, np.nan))
+    if expected is None:
+        return
+    found, own = circuit.moments(), meaning.scope
+    mean, covariance = expected
+    deviation = np.sqrt(np.diag(covariance))
+    close(found.mean[own], mean, "mean", rtol=1e-12, atol=1e-9)
+    scale = 1e-6 * np.outer(deviation, deviation) + 1e-12
+    far = np.abs(found.covariance[np.ix_(own, own)] - covariance) > scale
+    assert not far.any(), f"covariance: {found.covariance[np.ix_(own, own)][far][:3]}, expected {covariance[far][:3]}"
+
+
+def check_counts(rng, circuit, meaning, rows, logs):
+    binary = [v for v in meaning.discrete if meaning.sizes[v] == 2]
+    if not binary:
+        return
+    chosen = [int(v) for v in rng.permutation(binary)[: int(rng.integers(1, len(binary) + 1))]]
+    row = rows[int(rng.integers(len(rows)))]
+    for given in (np.full_like(row, np.nan), row):
+        if np.isneginf(log_sum(meaning.joint(given))):
+            refused(lambda given=given: circuit.count_distribution(chosen, given), EvidenceError, "count_distribution")
+        else:
+            found = circuit.count_distribution(chosen, given)
+            close(found, meaning.count_distribution(chosen, given), "count_distribution", rtol=1e-9, atol=1e-11)
+
+
+def check_copies(rng, circuit, meaning, rows, logs, folder):
+    """Files, pickles and programs answer as the circuit does."""
+    same = circuit.log_likelihood(rows)
+    for name in ("model.json", "model.xspn"):
+        save(circuit, folder / name)
+        again = load(folder / name)
+        np.testing.assert_array_equal(again.log_likelihood(rows), same, err_msg=name)
+        assert again.names == circuit.names
+        assert again.domains == circuit.domains
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(circuit)).log_likelihood(rows), same, err_msg="pickle")
+    save_program(circuit, folder / "program")
+    opened = open_program(folder / "program")
+    close(opened.log_likelihood(rows), logs, "program")
+    check_marginals(opened, meaning, rows, logs, "program")
+    if np.isfinite(logs).any():
+        possible = rows[np.isfinite(logs)]
+        assert opened.mpe(possible).exact == circuit.mpe(possible).exact, "program: another claim of exactness"
+
+
+def check_pickles(rng, circuit, rows, logs):
+    """A circuit on a back end travels to other processes."""
+    name, asked = list(back_ends(circuit).items())[int(rng.integers(len(back_ends(circuit))))]
+    close(pickle.loads(pickle.dumps(asked)).log_likelihood(rows), logs, f"pickle, {name}")
+
+
+def check_fit(circuit, rows, logs):
+    """EM does not make the rows less probable."""
+    possible = rows[np.isfinite(logs)]
+    if not len(possible):
+        return
+    try:
+        fitted = circuit.fit_parameters(possible, n_iter=2, tol=0.0)
+    except XSPNError:
+        return
+    before, after = logs[np.isfinite(logs)].mean(), fitted.log_likelihood(possible).mean()
+    assert after >= before - 1e-8 * (1 + abs(before)), f"EM lowered the likelihood from {before} to {after}"
+
+
+def prepare():
+    """Compile the kernels before anything is timed, in every precision."""
+    circuit = Circuit(Bernoulli(0, p=0.25))
+    for name in NAMES:
+        for dtype in ("float64", "float32"):
+            try:
+                fast = circuit.on(name, dtype=dtype)
+            except (ParameterError, QueryError):
+                continue
+            fast.log_likelihood(np.array([[1.0]]))
+            fast.marginals(np.array([[np.nan]]))
+            fast.mpe(np.array([[np.nan]]))
+
+
+TARGETS = {"circuits": case}

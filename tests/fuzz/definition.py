@@ -1,0 +1,282 @@
+"""What a circuit means, computed from its parameters by the textbook: slow, obvious, and without the engine.
+
+Discrete variables are enumerated; real ones are integrated out leaf by leaf, which for normal distributions is leaving
+rows and columns of the covariance matrix out. Everything is in log space, so nothing underflows.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from itertools import product
+
+import numpy as np
+from scipy.stats import norm
+
+from xspn import (
+    Bernoulli,
+    BetaBinomial,
+    Categorical,
+    ChowLiu,
+    Exchangeable,
+    ExchangeableGaussian,
+    Gaussian,
+    MultivariateGaussian,
+    Sum,
+)
+from xspn.leaves import Leaf
+from xspn.statistics import Count, Total
+
+MOST_COMPONENTS = 400
+
+
+def log(values):
+    with np.errstate(divide="ignore"):
+        return np.log(values)
+
+
+def log_sum(values):
+    """log Σ exp, −inf for nothing."""
+    values = np.asarray(values, dtype=float)
+    largest = values.max(initial=-np.inf)
+    return -np.inf if np.isneginf(largest) else float(largest + np.log(np.exp(values - largest).sum()))
+
+
+# -- leaves ------------------------------------------------------------------------------------------------------------
+
+
+def normal_parameters(leaf):
+    """The mean and covariance of a leaf of real variables; None for other leaves."""
+    n = len(leaf.variables)
+    if isinstance(leaf, Gaussian):
+        return np.array([leaf.mean]), np.array([[leaf.std**2]])
+    if isinstance(leaf, MultivariateGaussian):
+        return np.array(leaf.mean), np.array(leaf.covariance)
+    if isinstance(leaf, ExchangeableGaussian):
+        apart = (1 - leaf.correlation) * np.eye(n)
+        return np.full(n, leaf.mean), leaf.std**2 * (apart + leaf.correlation)
+    return None
+
+
+def leaf_log(leaf, x):
+    """The log-probability of rows that are whole but for real variables: (rows,)."""
+    if normal_parameters(leaf) is not None:
+        return np.array([normal_log(*normal_parameters(leaf), row) for row in x])
+    x = np.asarray(x)
+    codes = x.astype(int)
+    if isinstance(leaf, Bernoulli):
+        return np.where(codes[:, 0] == 1, log(leaf.p), log(1 - leaf.p))
+    if isinstance(leaf, Categorical):
+        return log(np.asarray(leaf.probabilities))[codes[:, 0]]
+    if isinstance(leaf, ChowLiu):
+        total = np.zeros(len(x))
+        for i, parent in enumerate(leaf.parents):
+            p = leaf.p[i][codes[:, parent]] if parent >= 0 else np.full(len(x), leaf.p[i][0])
+            total += np.where(codes[:, i] == 1, log(p), log(1 - p))
+        return total
+    if isinstance(leaf, BetaBinomial):
+        return np.array([urn_log(leaf.mean, leaf.dispersion, row) for row in codes])
+    if isinstance(leaf, Exchangeable):
+        counts = isinstance(leaf.statistic, Count | Total)
+        return np.asarray(leaf.log_weights)[codes.sum(axis=1) if counts else leaf.statistic.of(x)]
+    return leaf.log_prob(x)  # a family that is newer than this file
+
+
+def urn_log(mean, dispersion, bits):
+    """Draw the bits one after the other from an urn that every ball goes back to with more of its kind."""
+    total, ones = 0.0, 0
+    for drawn, bit in enumerate(bits):
+        favoured = mean + dispersion * ones if bit else (1 - mean) + dispersion * (drawn - ones)
+        total += log(favoured / (1 + dispersion * drawn))
+        ones += int(bit)
+    return total
+
+
+def normal_log(mean, covariance, row):
+    """The log-density of the observed part of one row."""
+    seen = ~np.isnan(row)
+    if not seen.any():
+        return 0.0
+    away, own = row[seen] - mean[seen], covariance[np.ix_(seen, seen)]
+    distance = float(away @ np.linalg.solve(own, away))
+    return -0.5 * (seen.sum() * np.log(2 * np.pi) + np.linalg.slogdet(own)[1] + distance)
+
+
+def leaf_moments(leaf, row):
+    """The mean and covariance of a leaf's variables given the observed part of one row."""
+    missing = np.isnan(row)
+    if normal_parameters(leaf) is None:
+        sizes = [domain.cardinality for domain in leaf.domains]
+        worlds = np.array(list(product(*(range(k) for k in sizes))), dtype=float)
+        logs = np.where(((worlds == row) | missing).all(axis=1), leaf_log(leaf, worlds), -np.inf)
+        chances = np.exp(logs - log_sum(logs))
+        mean = chances @ worlds
+        return mean, (chances[:, None] * (worlds - mean)).T @ (worlds - mean)
+    mean, covariance = normal_parameters(leaf)
+    out, left = row.copy(), np.zeros_like(covariance)
+    if missing.any():
+        slopes = np.linalg.solve(covariance[np.ix_(~missing, ~missing)], covariance[np.ix_(~missing, missing)]).T
+        out[missing] = mean[missing] + slopes @ (row - mean)[~missing]
+        spread = covariance[np.ix_(missing, missing)] - slopes @ covariance[np.ix_(~missing, missing)]
+        left[np.ix_(missing, missing)] = spread
+    return out, left
+
+
+def once_a_row(answer):
+    """Answers are asked for again by every back end: keep them."""
+
+    @wraps(answer)
+    def kept(self, row):
+        key = (answer.__name__, row.tobytes())
+        if key not in self.kept:
+            self.kept[key] = answer(self, row)
+        return self.kept[key]
+
+    return kept
+
+
+# -- circuits ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A circuit by its definition; `worlds` are all assignments of the discrete variables."""
+
+    circuit: object
+    kept: dict = field(default_factory=dict)
+
+    @cached_property
+    def scope(self):
+        return list(self.circuit.scope)
+
+    @cached_property
+    def sizes(self):
+        return {v: self.circuit.graph.domains[v].cardinality for v in self.scope}
+
+    @cached_property
+    def discrete(self):
+        return [v for v in self.scope if self.sizes[v] is not None]
+
+    @cached_property
+    def real(self):
+        return [v for v in self.scope if self.sizes[v] is None]
+
+    @cached_property
+    def worlds(self):
+        table = list(product(*(range(self.sizes[v]) for v in self.discrete)))
+        out = np.full((len(table), self.circuit.n_variables), np.nan)
+        out[:, self.discrete] = np.array(table, dtype=float).reshape(len(table), len(self.discrete))
+        return out
+
+    def whole_log(self, rows):
+        """The log-probability of rows of which all discrete variables are known."""
+        graph, values = self.circuit.graph, []
+        for node in graph.nodes:
+            below = [values[child] for child in graph.child_ids(node)]
+            if isinstance(node, Leaf):
+                values.append(leaf_log(node, rows[:, list(node.variables)]))
+            elif isinstance(node, Sum):
+                terms = [log(w) + own if w > 0 else np.full(len(rows), -np.inf)
+                         for w, own in zip(node.weights, below, strict=True)]  # fmt: skip
+                values.append(np.logaddexp.reduce(terms))
+            else:
+                values.append(np.sum(below, axis=0))
+        return values[-1]
+
+    @cached_property
+    def _of_worlds(self):
+        return self.whole_log(self.worlds)
+
+    @once_a_row
+    def joint(self, row):
+        """log P(world, what the row says): (worlds,), −inf where they disagree."""
+        known = [v for v in self.discrete if not np.isnan(row[v])]
+        agrees = (self.worlds[:, known] == row[known]).all(axis=1)
+        if np.isnan(row[self.real]).all():
+            return np.where(agrees, self._of_worlds, -np.inf)
+        out = np.full(len(self.worlds), -np.inf)
+        rows = self.worlds[agrees]
+        rows[:, self.real] = row[self.real]
+        out[agrees] = self.whole_log(rows)
+        return out
+
+    def log_likelihood(self, rows):
+        return np.array([log_sum(self.joint(row)) for row in rows])
+
+    @once_a_row
+    def marginals(self, row):
+        """P(variable = value | row): {variable: (values,)}."""
+        joint = self.joint(row)
+        total = log_sum(joint)
+        return {
+            v: np.exp([log_sum(joint[self.worlds[:, v] == k]) - total for k in range(self.sizes[v])])
+            for v in self.discrete
+        }
+
+    def count_distribution(self, variables, row):
+        joint = self.joint(row)
+        ones = (self.worlds[:, variables] == 1).sum(axis=1)
+        return np.exp([log_sum(joint[ones == k]) - log_sum(joint) for k in range(len(variables) + 1)])
+
+    @cached_property
+    def components(self):
+        """The circuit as a mixture of products of leaves: [(log-weight, leaves)]; None where there are too many."""
+        graph, found = self.circuit.graph, []
+        for node in graph.nodes:
+            below = [found[child] for child in graph.child_ids(node)]
+            if any(own is None for own in below):
+                return None
+            if isinstance(node, Leaf):
+                own = [(0.0, (node,))]
+            elif isinstance(node, Sum):
+                own = [(log(w) + lw, leaves) for w, part in zip(node.weights, below, strict=True) if w > 0
+                       for lw, leaves in part]  # fmt: skip
+            elif np.prod([float(len(part)) for part in below]) > MOST_COMPONENTS:
+                own = None
+            else:
+                own = [
+                    (sum(part[0] for part in parts), sum((part[1] for part in parts), ())) for parts in product(*below)
+                ]
+            found.append(own if own is not None and len(own) <= MOST_COMPONENTS else None)
+        return found[-1]
+
+    @once_a_row
+    def moments(self, row):
+        """E and Cov of all variables of the scope given a row, by the law of total covariance; None if too large."""
+        if self.components is None:
+            return None
+        place = {v: i for i, v in enumerate(self.scope)}
+        logs, means, spreads = [], [], []
+        for weight, leaves in self.components:
+            logs.append(weight + sum(self._evidence(leaf, row[list(leaf.variables)]) for leaf in leaves))
+            if np.isneginf(logs[-1]):
+                logs.pop()
+                continue
+            mean, spread = np.zeros(len(place)), np.zeros((len(place), len(place)))
+            for leaf in leaves:
+                at = [place[v] for v in leaf.variables]
+                mean[at], spread[np.ix_(at, at)] = leaf_moments(leaf, row[list(leaf.variables)])
+            means.append(mean)
+            spreads.append(spread)
+        weights, means = np.exp(np.array(logs) - log_sum(logs)), np.array(means)
+        centre = means[np.argmax(weights)]  # so that the differences below keep their digits
+        mean = centre + weights @ (means - centre)
+        away = means - mean
+        return mean, np.tensordot(weights, spreads, axes=1) + (weights[:, None] * away).T @ away
+
+    def _evidence(self, leaf, row):
+        """log P of the observed part of a leaf's row."""
+        if normal_parameters(leaf) is not None:
+            return normal_log(*normal_parameters(leaf), row)
+        options = [range(d.cardinality) if np.isnan(x) else [x] for d, x in zip(leaf.domains, row, strict=True)]
+        return log_sum(leaf_log(leaf, np.array(list(product(*options)), dtype=float)))
+
+    def cumulative(self, variable, value):
+        """P(a real variable ≤ value); None if there are too many components."""
+        if self.components is None:
+            return None
+        chance = 0.0
+        for weight, leaves in self.components:
+            leaf = next(own for own in leaves if variable in own.variables)
+            at = leaf.variables.index(variable)
+            mean, covariance = normal_parameters(leaf)
+            chance += np.exp(weight) * norm.cdf(value, mean[at], np.sqrt(covariance[at, at]))
+        return min(float(chance), 1.0)

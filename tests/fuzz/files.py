@@ -1,0 +1,317 @@
+"""Damaged files of every kind: models, programs, checkpoints, results of `reproduce`.
+
+A file whose damage its digest must show is refused, or it answers as before. One that is damaged under a digest of its
+own is refused, or it is a good file that says something else. Nothing else may happen: no foreign error, no crash, no
+memory without bounds, nothing written outside its folder.
+"""
+
+import io
+import json
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import dask
+import numpy as np
+
+from fuzz import circuits
+from fuzz.mutations import (
+    MAGIC,
+    damaged_array,
+    damaged_bytes,
+    damaged_container,
+    damaged_value,
+    signed_checkpoint,
+    signed_model,
+    text_of,
+)
+from support.distributed import grown, in_blocks
+from support.learning import two_clusters
+from xspn import XSPN, Bernoulli, Circuit, XSPNError, load, save
+from xspn.distributed.limits import Limits
+from xspn.experiments.report import content as report_of
+from xspn.experiments.report import write_report
+from xspn.experiments.result import Result
+from xspn.experiments.store import Store
+from xspn.experiments.unit import Unit
+from xspn.io import open_program, save_program, to_json
+
+N_MODELS = 16
+MOST_COLUMNS = 1000  # of a circuit that is asked questions
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def models():
+    """Circuits of all kinds, with names, labels and notes here and there, and a learned one."""
+    rng = np.random.default_rng(0)
+    found = [(circuits.random_circuit(rng), None) for _ in range(N_MODELS)]
+    labelled = Circuit(Bernoulli(0, p=0.4), names=["rain"], labels={"rain": ["dry", "wet"]})
+    table = rng.integers(0, 3, size=(60, 4)).astype(float)
+    learned = XSPN(random_state=0).fit(table).circuit_
+    return [*found, (labelled, None), (learned, {"learned": {"rows": 60}, "trace": []})]
+
+
+@cache
+def model_files():
+    """The same as JSON and in whatever form the ending .xspn stands for."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for circuit, notes in models():
+            for ending in (".json", ".xspn"):
+                path = Path(folder) / f"model{ending}"
+                save(circuit, path, notes=notes)
+                found.append((circuit, ending, path.read_bytes()))
+    for circuit, _, before in found:
+        if not before.startswith(MAGIC):
+            same = json.loads(signed_model(json.loads(before))) == json.loads(before)
+            assert same, f"the digest of {circuit!r} is not what it was: what stands behind it is not reached"
+    return found
+
+
+def damaged_model(rng, content):
+    """The content of a model file with damage, and whether its digest shows it."""
+    if rng.random() < 0.3:
+        return damaged_bytes(rng, content), True
+    if content.startswith(MAGIC):
+        return damaged_container(rng, content), False
+    data = damaged_value(rng, json.loads(content))
+    if not isinstance(data, dict) or rng.random() < 0.1:
+        return text_of(data).encode("utf-8", "surrogatepass"), True
+    return signed_model(data).encode("utf-8", "surrogatepass"), False
+
+
+def model_case(rng, folder):
+    """Load a damaged model."""
+    circuit, ending, before = model_files()[int(rng.integers(len(model_files())))]
+    damaged, shown = damaged_model(rng, before)
+    path = folder / f"model{ending}"
+    path.write_bytes(damaged)
+    try:
+        found = load(path)
+    except XSPNError:
+        return "refused"
+    if shown:
+        rows = circuit.sample(5, random_state=0)
+        np.testing.assert_array_equal(found.log_likelihood(rows), circuit.log_likelihood(rows))
+        return "the same"
+    ask_everything(found)
+    return "another"
+
+
+def ask_everything(circuit):
+    """A circuit that came out of a damaged file is a good one, or says why not."""
+    str(circuit.summary())
+    if circuit.n_variables > MOST_COLUMNS:
+        return
+    nothing = np.full((1, circuit.n_variables), np.nan)
+    total = circuit.log_likelihood(nothing)[0]
+    assert abs(total) < 1e-6, f"everything has log-probability {total}"
+    with suppress(XSPNError):
+        drawn = circuit.sample(3, random_state=0)
+        assert not np.isnan(circuit.log_likelihood(drawn)).any(), "a sample has no probability"
+        circuit.decode(drawn)
+        circuit.marginals(nothing)
+        circuit.mpe(nothing)
+        circuit.moments()
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def programs():
+    """Saved programs: the files of each, by name (one without a name where it is a single file)."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (circuit, _) in enumerate(models()):
+            path = Path(folder) / f"program{number}"
+            save_program(circuit, path)
+            inside = sorted(path.iterdir()) if path.is_dir() else [path]
+            parts = {own.name if path.is_dir() else "": own.read_bytes() for own in inside}
+            found.append((circuit, parts))
+    return found
+
+
+def program_case(rng, folder):
+    """Open a damaged program and ask it."""
+    circuit, parts = programs()[int(rng.integers(len(programs())))]
+    names = list(parts)
+    name = names[int(rng.integers(len(names)))]
+    damaged, shown = damaged_program(rng, name, parts[name])
+    written = {**parts, name: damaged}
+    path = folder / "program"
+    if name:
+        path.mkdir()
+    for own, part in written.items():
+        (path / own if own else path).write_bytes(part)
+    rows = circuit.sample(6, random_state=0)
+    rows[::2][rng.random(rows[::2].shape) < 0.5] = np.nan
+    backend = [None, *circuits.NAMES][int(rng.integers(len(circuits.NAMES) + 1))]
+    try:
+        opened = open_program(path, backend)
+        found = opened.log_likelihood(rows)
+        opened.marginals(rows)
+        completion = opened.mpe(rows)
+        opened.sample(3, random_state=0)
+    except XSPNError:
+        return "refused"
+    if not shown:
+        return "another"
+    assert np.allclose(found, circuit.log_likelihood(rows), atol=1e-9), f"{name or 'program'}: other likelihoods"
+    assert completion.exact <= circuit.mpe(rows).exact, f"{name or 'program'}: claims to be exact"
+    return "the same"
+
+
+def damaged_program(rng, name, content):
+    """The content of one file with damage, and whether it must show: it need not under a digest of its own."""
+    if content.startswith(MAGIC):
+        return (damaged_bytes(rng, content), True) if rng.random() < 0.3 else (damaged_container(rng, content), False)
+    kind = rng.random()
+    if name.endswith(".npy") and kind < 0.7:
+        stream = io.BytesIO()
+        np.save(stream, damaged_array(rng, np.load(io.BytesIO(content))))
+        return stream.getvalue(), True
+    if name.endswith(".json") and kind < 0.7:
+        return text_of(damaged_value(rng, json.loads(content))).encode("utf-8", "surrogatepass"), True
+    return damaged_bytes(rng, content), True
+
+
+# -- checkpoints -------------------------------------------------------------------------------------------------------
+
+LIMITS = Limits(gather_cells=200, sample_rows=100)
+
+
+class StoppedError(Exception):
+    """The power goes out."""
+
+
+@cache
+def checkpoint():
+    """A table, the circuit that it gives, and a checkpoint from the midst of learning."""
+    rows, _ = two_clusters(np.random.default_rng(1), 300, 6)
+    rows = rows.astype(float)
+    from xspn.distributed import growth
+
+    with tempfile.TemporaryDirectory() as folder:
+        path, original, passes = Path(folder) / "fit.json", growth.run_pass, []
+
+        def stop_at_the_third(*args):
+            passes.append(args)
+            if len(passes) == 3:
+                raise StoppedError
+            return original(*args)
+
+        with dask.config.set(scheduler="synchronous"):
+            whole, _ = grown(in_blocks(rows, 100), 2, LIMITS)
+            growth.run_pass = stop_at_the_third
+            with suppress(StoppedError):
+                grown(in_blocks(rows, 100), 2, LIMITS, checkpoint=path)
+            growth.run_pass = original
+        head, _, rest = path.read_text(encoding="utf-8").partition("\n")
+    content = json.loads(rest)
+    assert signed_checkpoint(json.loads(head), content) == f"{head}\n{rest}", "checkpoints are not written as they were"
+    return rows, to_json(whole), json.loads(head), content
+
+
+def checkpoint_case(rng, folder):
+    """Go on from a damaged checkpoint."""
+    rows, whole, head, content = checkpoint()
+    good = signed_checkpoint(head, content)
+    path, shown = folder / "fit.json", True
+    kind = rng.random()
+    if kind < 0.3:
+        path.write_bytes(damaged_bytes(rng, good.encode()))
+    elif kind < 0.4:
+        path.write_text(
+            f"{text_of(damaged_value(rng, head))}\n{text_of(content)}\n", encoding="utf-8", errors="replace"
+        )
+    else:
+        shown = False
+        part = {**content, "tree": damaged_value(rng, content["tree"])} if kind < 0.9 else damaged_value(rng, content)
+        path.write_text(signed_checkpoint(head, part), encoding="utf-8", errors="replace")
+    try:
+        with dask.config.set(scheduler="synchronous"):
+            found, _ = grown(in_blocks(rows, 100), 2, LIMITS, checkpoint=path)
+    except XSPNError:
+        return "refused"
+    if to_json(found) == whole:
+        return "the same"
+    assert not shown, "another circuit without a word"
+    ask_everything(found)
+    return "another"
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def results():
+    """Results of several models and experiments, as text, by the place that they belong to."""
+    rng, found = np.random.default_rng(2), {}
+    units = [
+        Unit("density", dataset, model, (("independence_threshold", 5.0), ("min_instances", 20)))
+        for dataset in ("senate", "exam")
+        for model in ("SPN", "SPN-CLT", "XSPN-TF")
+    ]
+    units += [Unit("classification", "exam", "XSPN", ()), Unit("pairwise", "nltcs", "global", (("columns", 8),))]
+    for unit in units:
+        rows = rng.normal(size=20) - 6
+        facts = {"majority": 0.6, "circuit": "abc", "levels": [0.01, 0.05]}
+        made = Result(unit, -6.0, -6.1, rows, 7, {"fit": 1.0, "test": 0.1}, {"xspn": "0"}, facts)
+        found[unit] = made.to_json()
+    return found
+
+
+def result_case(rng, folder):
+    """Read, merge and report on results of which one is damaged; nothing outside the folder may change."""
+    units = list(results())
+    unit = units[int(rng.integers(len(units)))]
+    before = results()[unit]
+    damaged, inside = damaged_result(rng, before, folder), folder / "1/2/3/4/5/6/7/8/in"
+    theirs, ours, out = Store(inside / "theirs"), Store(inside / "ours"), inside / "out"
+    for own, text in results().items():
+        path = theirs.path(own)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(damaged if own == unit else text.encode())
+    lost, word = 0, "refused"
+    with suppress(XSPNError):
+        theirs.read(unit)
+        ours.merge(theirs.folder)
+        known = list(ours)
+        lost = len(units) - 1 - len(known)
+        out.mkdir()
+        write_report(out, report_of(("table1", "table2", "ablation", "pairwise"), known, [], pictures=False), known)
+        word = "taken" if len(known) == len(units) else "passed over"
+    stray = [path for path in folder.rglob("*") if path.is_file() and not path.is_relative_to(inside)]
+    assert not stray, f"something was written outside the folder of results: {stray[0].name}"
+    assert {path.name for path in inside.iterdir()} <= {"theirs", "ours", "out"}, "something was written beside them"
+    assert lost <= 0, "a good result was lost"
+    return word
+
+
+def damaged_result(rng, before, folder):
+    """The content of a result file with damage; sometimes it says that it belongs elsewhere."""
+    kind = rng.random()
+    if kind < 0.2:
+        return damaged_bytes(rng, before.encode())
+    data = json.loads(before)
+    if kind < 0.4:
+        field = str(rng.choice(["experiment", "dataset", "model"]))
+        data["unit"][field] = str(rng.choice(["..", "../..", "../../../../x", str(folder / "evil"), "a/b", "", "\0"]))
+        return text_of(data).encode()
+    return text_of(damaged_value(rng, data)).encode("utf-8", "surrogatepass")
+
+
+def prepare():
+    """Make the good files that are to be damaged."""
+    model_files()
+    programs()
+    checkpoint()
+    results()
+
+
+TARGETS = {"models": model_case, "programs": program_case, "checkpoints": checkpoint_case, "results": result_case}

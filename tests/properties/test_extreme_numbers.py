@@ -1,0 +1,225 @@
+"""Answers where numbers are very large, very small or very close: against exact fractions and known values."""
+
+import warnings
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum
+from xspn._core.errors import ParameterError
+from xspn.leaves import BetaBinomial, ExchangeableGaussian, MultivariateGaussian
+
+FAR = [1e9, -1e12, 1e15]
+
+
+# -- moments -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [0.0, *FAR])
+def test_moments_of_far_off_mixtures(offset):
+    leaves = {
+        0: [Gaussian(0, mean=offset, std=1.0), Gaussian(0, mean=offset + 4, std=2.0)],
+        1: [
+            ExchangeableGaussian([1, 2], mean=offset, std=2.0, correlation=0.25),
+            ExchangeableGaussian([1, 2], mean=offset + 2, std=1.0, correlation=-0.5),
+        ],
+        3: [
+            MultivariateGaussian([4, 3], [offset, -offset], [[2.0, 0.5], [0.5, 1.0]]),
+            MultivariateGaussian([4, 3], [offset + 1, -offset], [[1.0, -0.5], [-0.5, 1.0]]),
+        ],
+    }
+    circuit = Circuit(Sum([0.25, 0.75], [Product([part[k] for part in leaves.values()]) for k in (0, 1)]))
+    between = 0.25 * 0.75
+    away = np.array([4.0, 2.0, 2.0, 0.0, 1.0])  # between the children's means
+    within = np.zeros((5, 5))
+    within[0, 0] = 0.25 * 1 + 0.75 * 4
+    within[1:3, 1:3] = 0.25 * np.array([[4, 1], [1, 4]]) + 0.75 * np.array([[1, -0.5], [-0.5, 1]])
+    within[3:, 3:] = 0.25 * np.array([[1, 0.5], [0.5, 2]]) + 0.75 * np.array([[1, -0.5], [-0.5, 1]])
+    found = circuit.moments()
+    np.testing.assert_allclose(found.covariance, within + between * np.outer(away, away), rtol=1e-12)
+    np.testing.assert_allclose(found.mean, [offset + 3, offset + 1.5, offset + 1.5, -offset, offset + 0.75], rtol=1e-15)
+
+
+def test_moments_of_discrete_leaves_of_many_values():
+    codes = np.arange(100_000)
+    chances = np.where(codes >= 99_998, 0.5, 0.0)
+    found = Circuit(Product([Categorical(0, chances), Bernoulli(1, p=1e-20)])).moments()
+    assert found.variance.tolist() == [0.25, pytest.approx(1e-20)]
+
+
+def test_moments_of_shared_parts():
+    """A leaf that is reached on several ways counts with the probability of all of them."""
+    shared = Gaussian(1, mean=1e9, std=2.0)
+    root = Sum([0.5, 0.5], [Product([Gaussian(0, mean=m, std=1.0), shared]) for m in (1e9, 1e9 + 2)])
+    np.testing.assert_allclose(Circuit(root).moments().covariance, [[2.0, 0.0], [0.0, 4.0]], rtol=1e-12)
+
+
+# -- EM ----------------------------------------------------------------------------------------------------------------
+
+
+def starts():
+    return {
+        "gaussians": Product([Gaussian(i, mean=0, std=1) for i in range(3)]),
+        "wide": Product([Gaussian(i, mean=0, std=1e9) for i in range(3)]),
+        "multivariate": MultivariateGaussian([0, 1, 2], np.zeros(3), np.eye(3)),
+        "exchangeable": ExchangeableGaussian([0, 1, 2], mean=0, std=1, correlation=0.2),
+        "mixture": Sum([0.5, 0.5], [MultivariateGaussian([0, 1, 2], [m, 0, 0], np.eye(3)) for m in (0.0, 0.5)]),
+    }
+
+
+@pytest.mark.parametrize("offset", FAR)
+@pytest.mark.parametrize("start", starts())
+@pytest.mark.parametrize("options", [{"n_iter": 1}, {}, {"batch_size": 50, "random_state": 0, "n_iter": 4}])
+def test_em_finds_the_spread_of_rows_far_from_its_start(offset, start, options):
+    rng = np.random.default_rng(1)
+    noise = np.round(rng.normal(size=(300, 3)) * 32) / 4  # exact after the shift
+    fitted = Circuit(starts()[start]).fit_parameters(offset + noise, **options).moments()
+    tolerance = 1e-12 * abs(offset)
+    centred = np.cov(noise.T, bias=True)
+    if start == "exchangeable":
+        assert fitted.mean == pytest.approx(offset + noise.mean(), abs=tolerance)
+        assert fitted.variance == pytest.approx(((noise - noise.mean()) ** 2).mean(), rel=1e-2)
+    else:
+        np.testing.assert_allclose(fitted.mean, offset + noise.mean(axis=0), atol=tolerance)
+        np.testing.assert_allclose(fitted.variance, np.diag(centred), rtol=1e-2)
+
+
+def test_em_of_far_off_rows_with_missing_values():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 3)) @ np.array([[1, 0.5, 0], [0, 1, 0.5], [0, 0, 1]])
+    X[rng.random(X.shape) < 0.2] = np.nan
+    near, far = (
+        Circuit(MultivariateGaussian([0, 1, 2], np.zeros(3), np.eye(3)))
+        .fit_parameters(offset + X, n_iter=200, tol=1e-10)
+        .moments()
+        for offset in (0.0, 1e9)
+    )
+    np.testing.assert_allclose(far.covariance, near.covariance, atol=1e-4)
+
+
+def test_rows_that_are_the_same_still_say_so():
+    for leaf in (Gaussian(0, mean=0, std=1), Gaussian(0, mean=5e8, std=1e9)):
+        with pytest.raises(ParameterError, match="are the same"):
+            Circuit(leaf).fit_parameters(np.full((20, 1), 1e9))
+
+
+# -- zeros and what is close to them -----------------------------------------------------------------------------------
+
+
+def nearly_exclusive():
+    """Two blocks that both allow the row of ones, one of them with probability 1e-400."""
+    n = 20
+    weights = np.full(n + 1, -np.inf)
+    weights[0] = 0.0
+    unlikely = weights.copy()
+    unlikely[n] = -400 * np.log(10)
+    likely = np.full(n + 1, -np.inf)
+    likely[n] = 0.0
+    blocks = [Exchangeable(range(n), unlikely), Exchangeable(range(n), likely)]
+    return Sum([0.5, 0.5], blocks), blocks
+
+
+def test_supports_are_not_rounded():
+    root, blocks = nearly_exclusive()
+    assert blocks[0].supports() == (frozenset({0, 1}),) * 20
+    circuit = Circuit(root)
+    assert circuit.why_not_selective() is not None
+    assert not circuit.mpe().exact
+
+
+def test_a_chain_of_unlikely_links_has_its_support():
+    """P(the last bit is 1) = 1e-600 by a product of parameters, none of which is zero."""
+    p = [[1e-200, 1e-200], [0.0, 1e-200], [0.0, 1e-200]]
+    tree = ChowLiu([0, 1, 2], parents=[-1, 0, 1], p=p)
+    assert tree.supports() == (frozenset({0, 1}),) * 3
+    ones = Product([Bernoulli(i, p=1.0) for i in range(3)])
+    assert Circuit(Sum([0.5, 0.5], [tree, ones])).why_not_selective() is not None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_selectivity_is_what_enumeration_says(seed):
+    """Where the proof holds no world has two positive children of a sum; of single-variable supports it is complete."""
+    rng = np.random.default_rng(seed)
+
+    def leaf(variable, size):
+        chances = rng.random(size) * (rng.random(size) < 0.5)
+        chances[rng.integers(size)] += 0.5
+        return Categorical(variable, chances / chances.sum())
+
+    sizes = [2, 3, 1, 4]
+    children = [Product([leaf(v, size) for v, size in enumerate(sizes)]) for _ in range(2)]
+    excluded = not any(
+        all(
+            (part.probabilities[value] > 0)
+            for child in children
+            for part, value in zip(child.children, world, strict=True)
+        )
+        for world in product(*map(range, sizes))
+    )
+    assert (Circuit(Sum([0.5, 0.5], children)).why_not_selective() is None) == excluded
+
+
+def exact_tree(tree, row):
+    """The probability of a whole row as a fraction."""
+    total = Fraction(1)
+    for i, parent in enumerate(tree.parents):
+        p = Fraction(tree.p[i, int(row[parent]) if parent >= 0 else 0])
+        total *= p if row[i] == 1 else 1 - p
+    return total
+
+
+def log_of(fraction):
+    """The logarithm of a fraction of any size."""
+    shift = fraction.denominator.bit_length() - fraction.numerator.bit_length()
+    return float(np.log(float(fraction * 2**shift))) - shift * np.log(2)
+
+
+@pytest.mark.parametrize("tiny", [2e-20, 1e-300])
+def test_an_event_that_is_nearly_ruled_out_keeps_its_probability(tiny):
+    tree = ChowLiu([0, 1, 2, 3], [-1, 0, 1, 0], [[0.5, 0.5], [tiny, 0.75], [0.3, 0.4], [0.25, 0.5]])
+    worlds = [np.array([a, 1, b, c], dtype=float) for a, b, c in product((0, 1), repeat=3)]
+    evidence = sum(exact_tree(tree, world) for world in worlds)
+    left = Circuit(tree).condition({1: 1})
+    for world in worlds:
+        expected = log_of(exact_tree(tree, world) / evidence)
+        assert left.log_likelihood([world])[0] == pytest.approx(expected, rel=1e-13)
+    never = sum(exact_tree(tree, world) for world in worlds if world[0] == 0)
+    for part in (left, left.marginalize([0])):
+        assert part.log_likelihood([[0, np.nan, np.nan, np.nan]])[0] == pytest.approx(
+            log_of(never / evidence), rel=1e-13
+        )
+    assert left.condition({0: 0}).log_likelihood([[0, 1, 1, 0]])[0] == pytest.approx(np.log(0.4 * 0.75), rel=1e-12)
+
+
+def test_both_probabilities_of_a_tree_are_kept_in_files(tmp_path):
+    from xspn import load, save
+
+    left = Circuit(ChowLiu([0, 1], [-1, 0], [[0.5, 0.5], [1e-20, 0.75]])).condition({1: 1})
+    plain = Circuit(ChowLiu([0, 1], [-1, 0], [[0.5, 0.5], [0.1, 0.75]]))
+    assert "q" not in plain.root.to_params()
+    save(left, tmp_path / "left.json")
+    for again in (load(tmp_path / "left.json"), left.on("compiled"), left.on("simple")):
+        assert again.log_likelihood([[0, np.nan]])[0] == pytest.approx(np.log(1e-20 / 0.75), rel=1e-13)
+
+
+# -- leaves ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mean", "dispersion"), [(0.5, 0.0), (0.3, 1e6), (1e-12, 50.0), (0.999999, 1.0), (0.5, 1e9)])
+def test_a_beta_binomial_over_many_variables(mean, dispersion):
+    leaf = BetaBinomial(range(20_000), mean, dispersion)
+    assert leaf.class_probabilities.sum() == pytest.approx(1, abs=1e-10)
+    if dispersion == 0:
+        assert leaf.log_weights[123] == pytest.approx(20_000 * np.log(0.5), rel=1e-14)
+
+
+def test_negatively_correlated_values_are_drawn_without_a_warning():
+    leaf = ExchangeableGaussian([0, 1, 2], mean=0, std=1, correlation=-0.4999)
+    rows = np.array([[1, 2, 3], [1, np.nan, np.nan], [0, 0, np.nan], [np.nan] * 3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = leaf.sample(rows, np.random.default_rng(0))
+    assert np.isfinite(drawn).all()
+    np.testing.assert_array_equal(drawn[~np.isnan(rows)], rows[~np.isnan(rows)])

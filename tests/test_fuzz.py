@@ -1,0 +1,79 @@
+"""The fuzzer sees what it is there to see: wrong answers, foreign errors, dead and endless processes, greed."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from fuzz import circuits, files
+from fuzz.workers import Pool, run_case
+from xspn.model.questions import Questions
+
+
+def fine(rng, folder):
+    return "fine"
+
+
+def wrong(rng, folder):
+    raise AssertionError("log_likelihood, torch: found 1, expected 2")
+
+
+def raw(rng, folder):
+    return {}["missing"]
+
+
+def crash(rng, folder):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def endless(rng, folder):
+    time.sleep(60)
+
+
+def greedy(rng, folder):
+    return str(np.ones(1 << 29).sum())  # 4 GiB
+
+
+PLANTED = {
+    fine: "",
+    wrong: "disagreement",
+    raw: "raw exception",
+    crash: "crash",
+    endless: "too slow",
+    greedy: "too much memory",
+}
+
+
+def test_whatever_a_case_does_is_reported_with_its_seed_and_the_others_go_on(tmp_path):
+    tasks = [(case.__name__, seed) for seed, case in enumerate([*PLANTED, fine])]
+    left = iter(tasks)
+    pool = Pool({case.__name__: case for case in PLANTED}, tmp_path, jobs=2, limit=1.0)
+    found = {(own.target, own.seed): own.failure for own in pool.run(lambda: next(left, None))}
+    expected = {case.__name__: failure for case, failure in PLANTED.items()}
+    assert found == {(target, seed): expected[target] for target, seed in tasks}
+
+
+def test_a_wrong_answer_of_a_circuit_is_seen(tmp_path, monkeypatch):
+    assert run_case("circuits", circuits.case, 3, tmp_path).failure == ""
+    ask = Questions.log_likelihood
+    monkeypatch.setattr(Questions, "log_likelihood", lambda self, X: ask(self, X) + 1e-6)
+    found = run_case("circuits", circuits.case, 3, tmp_path)
+    assert found.failure == "disagreement"
+    assert "log_likelihood" in found.cause
+
+
+def test_a_foreign_error_behind_a_digest_is_seen(tmp_path, monkeypatch):
+    def careless(*args):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("xspn.io.files.load_with_notes", careless)
+    found = run_case("models", files.model_case, 0, tmp_path)
+    assert (found.failure, found.cause) == ("raw exception", "ZeroDivisionError:")
+
+
+@pytest.mark.parametrize("target", ["models", "programs"])
+def test_a_seed_gives_the_same_case_again(tmp_path, target):
+    words = [run_case(target, files.TARGETS[target], 5, tmp_path).word for _ in range(2)]
+    assert words[0] == words[1]
