@@ -58,7 +58,7 @@ class Triangles:
         if self.n_entries > LARGE:
             widest = int(self.sizes.max())
             need_memory(
-                2 * 8 * self.n_entries,
+                8 * self.n_entries,
                 f"query: a leaf that counts ones over {widest:,} variables",
                 lambda _: "marginalize the circuit to the variables of interest first",
             )
