@@ -89,10 +89,10 @@ def _parts(rows: _WholeRows) -> dict[str, Part]:
     def sums_of(psi: FloatArray, weights: FloatArray) -> tuple[FloatArray, ...]:
         moments = np.einsum("ari,bri->abr", psi, psi)  # Σ_i ψ_a ψ_b within each row
         products = psi[a] * psi[b]
-        flat = products.reshape(len(products), -1)
+        flat = products.reshape(len(products), len(weights) * n)
         squares = (flat * np.repeat(weights, n)) @ flat.T  # Σ_r Σ_i (ψ_a ψ_b)(ψ_c ψ_d)
         effects = _effects(psi, products)
-        flat = effects.reshape(len(effects), -1)
+        flat = effects.reshape(len(effects), len(weights) * n)
         pairs = np.array([(psi[i] * weights[:, None]).T @ psi[j] for i, j in zip(a, b, strict=True)])
         crossed = [
             (moments[i][a] * moments[j][b] + moments[i][b] * moments[j][a]) @ weights for i, j in zip(a, b, strict=True)
