@@ -1,6 +1,6 @@
 """Memory and time of learning as tables grow, in rows and in columns: each fit in a process of its own.
 
-The figures are peaks of the whole process, imports and the table itself included.
+The figures are peaks of the whole process, imports and the table itself included, and processor seconds of one thread.
 """
 
 import json
@@ -30,7 +30,7 @@ GROWTH = (
 
 def report() -> None:
     """Print peaks and times, and whether the bars were held."""
-    print("memory and time of one fit (process peak, imports and table included)")
+    print("memory and time of one fit (process peak, imports and table included; processor seconds)")
     for name, kind, shape, bar in (("wide", "bits", WIDE, WIDE_BAR), ("long", "alike", LONG, LONG_BAR)):
         found = measured("fit", kind, shape)
         print(f"  {name}: {_in_words(kind, shape)}: {_figures(found)}, at most {bar:g} GB: {_verdict(found, bar)}")
@@ -48,7 +48,7 @@ def report() -> None:
 
 
 def measured(what: str, kind: str, shape: tuple[int, int]) -> dict[str, float]:
-    """Return the peak (GB; NaN if the process failed) and the seconds of some work in a process of its own."""
+    """Return the peak (GB; NaN if the process failed) and the processor seconds of some work in its own process."""
     command = [sys.executable, __file__, what, kind, str(shape[0]), str(shape[1])]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -82,17 +82,17 @@ def work(what: str, kind: str, rows: int, columns: int) -> dict[str, float]:
     from xspn.model.reading import read_table
 
     cells = table(kind, rows, columns)
-    start = time.perf_counter()
+    start = time.process_time()
     if what == "names":
         import pandas as pd
 
         frame = pd.DataFrame(cells, columns=[f"column {j}" for j in range(columns)])
-        start = time.perf_counter()
+        start = time.process_time()
         read_table(frame)
     else:
         with threadpool_limits(1):
             XSPN(random_state=0).fit(cells)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     per_unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * per_unit / GIGABYTE
     return {"peak": peak, "seconds": seconds}
