@@ -57,21 +57,19 @@ def groups_exclude_each_other(summary: Summary, groups: list[IntArray], threshol
     Variables of which each row has one, or a fixed number, seem independent two by two if they are many, and are
     anything but that together. The variance of a row's ones is the sum of the groups' variances if they are
     independent, with a relative error of √(2/N); the limit of its square is that of the G-test. Only half of that sum
-    or less is taken to be exclusion. Missing cells hide a row's number of ones.
+    or less is taken to be exclusion. Where cells are missing, N is the mean number of rows that have a pair.
     """
-    if len(groups) == 1 or not summary.complete:
+    if len(groups) == 1:
         return False
-    counts = np.arange(summary.n + 1)
-    mean = float(summary.totals @ counts) / summary.total
-    variance = float(summary.totals @ (counts - mean) ** 2) / summary.total
     of_group = np.empty(summary.n, dtype=np.int64)
     for k, group in enumerate(groups):
         of_group[group] = k
-    p = summary.ones / summary.total
-    same = of_group[:, None] == of_group[None, :]
-    independent = float(((summary.pairs / summary.total - np.outer(p, p)) * same).sum())
-    missing = 1 - variance / independent if independent > 0 else 0.0
-    return missing > LEAST_EXCLUSION and summary.total / 2 * missing**2 >= 2 * threshold
+    rows = np.maximum(summary.seen_pairs, 1.0) if not summary.complete else summary.total
+    p = summary.ones_where_seen / rows
+    covariance = summary.pairs / rows - p * p.T
+    independent = float(covariance[of_group[:, None] == of_group[None, :]].sum())
+    lacking = 1 - float(covariance.sum()) / independent if independent > 0 else 0.0
+    return lacking > LEAST_EXCLUSION and float(np.mean(summary.seen_pairs)) / 2 * lacking**2 >= 2 * threshold
 
 
 def components(adjacent: BoolArray) -> list[IntArray]:
