@@ -163,3 +163,17 @@ def test_the_same_input_gives_the_same_decision(rng):
         assert first.test == second.test
         for old, new in zip(before, (own.pairs, own.totals, own.rows()[0]), strict=True):
             np.testing.assert_array_equal(old, new)
+
+
+@pytest.mark.parametrize(
+    ("rows", "operation"), [(20_000, Operation.CLUSTER), (1000, Operation.EXCHANGEABLE)], ids=["many rows", "few rows"]
+)
+def test_variables_that_exclude_each_other_are_no_product(rng, rows, operation):
+    """Half of the categories are twice as frequent, which the test sees in both tables."""
+    table = np.eye(60)[rng.choice(60, size=rows, p=np.repeat([2.0, 1.0], 30) / 90)]
+    decision = decide(summary(table), LearnConfig())
+    assert decision.test.rejects(0.01)
+    assert decision.operation is operation
+    assert decide(summary(table), LearnConfig(exchangeability=None)).operation is Operation.CLUSTER
+    paper = LearnConfig(exchangeability=None, score_overrules=False)
+    assert decide(summary(table), paper).operation is Operation.INDEPENDENT
