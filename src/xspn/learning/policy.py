@@ -84,6 +84,12 @@ def decide(
         groups = slice.independent_groups(config)
         if config.score_overrules and slice.groups_exclude_each_other(groups, config):
             return _of_exclusive(slice, test)
+        odd = None if test is None or not config.score_overrules else test.odd_one_out(config.significance)
+        if odd is not None and len(groups) > 1 and any(group.tolist() == [odd] for group in groups):
+            # Among many other columns some seem dependent by chance; they are better looked at without this one.
+            rest = np.delete(np.arange(slice.n), odd)
+            kinds = [Dependence.INDEPENDENT, Dependence.UNKNOWN]
+            return Decision(Operation.INDEPENDENT, [np.array([odd]), rest], kinds, test=test)
         undecided = len(groups) == slice.n and test is not None and config.score_overrules
         # With many rows a test rejects for deviations that do no harm, and no two variables need depend on each other
         # for all of them to do so (parity). Where the choice is between these two models, the score decides.
