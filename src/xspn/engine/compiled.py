@@ -24,13 +24,14 @@ from xspn.engine.linear import LinearBackend
 from xspn.engine.program import Program
 from xspn.engine.rows import RowBlock
 from xspn.engine.scaled import Scaled
-from xspn.engine.simple import normalised
+from xspn.engine.simple import binary_table, normalised
 from xspn.engine.tape import Tape
 from xspn.engine.tape_runner import CHUNK, TapeRunner
 from xspn.engine.tape_writer import numbers_of, tape_of
 from xspn.engine.up import Semiring
 
 LEAST = {np.dtype(np.float64): 1e-280, np.dtype(np.float32): 1e-30}  # smaller results are computed again
+PROBE, WORTH_A_PROBE = 256, 1024  # if all of so many rows are that unlikely, the others of a large table will be, too
 FROM_X = -1  # the mode of rows that a kernel has yet to read
 FINAL_LOGARITHM = 2e-13  # logarithms are below 650 and right to the last digit
 
@@ -90,6 +91,12 @@ class Compiled(LinearBackend):
 
     def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
         """Return the logarithm of the root's value."""
+        wide = self.dtype is np.float64 and len(X) >= WORTH_A_PROBE
+        if wide and (self._probabilities(X[:PROBE], names, what) < self.least).all():
+            return self.careful.log_likelihood(X, names, what)  # which gives the same where these kernels would do
+        return self._logarithms(self._probabilities(X, names, what), X, names, what)
+
+    def _probabilities(self, X: AnyArray, names: Names | None, what: str) -> AnyArray:
         run, layout, arrays = self._run, self.tape.layout, self._run.arrays(X)
         out = np.empty(len(X), dtype=self.dtype)
         width = run.width(len(X), layout.n_registers)
@@ -105,7 +112,7 @@ class Compiled(LinearBackend):
                 for start, stop, _, mode in run.blocks(X, names, what, room):
                     upward(arrays, 0, len(layout), layout.register, 0, mode, False, room)
                     out[start:stop] = room.values[layout.register[-1], : stop - start]
-        return self._logarithms(out, X, names, what)
+        return out
 
     # -- marginals ---------------------------------------------------------------------------------------------------
 
@@ -128,11 +135,7 @@ class Compiled(LinearBackend):
                 return self._walk(rows, room, FROM_X, ones[start:stop], probability[start:stop])
 
         run.over_rows(evidence, names, "evidence", width, kernel)
-        table = np.empty((*ones.shape, 2))
-        table[:, :, 1] = ones
-        np.subtract(1.0, table[:, :, 1], out=table[:, :, 0])
-        table[:, self.program.absent] = np.nan
-        return table
+        return binary_table(ones, self.program)
 
     def _any_marginals(self, evidence: AnyArray, probability: AnyArray, names: Names | None) -> FloatArray:
         run, places = self._run, self.tape.layout.largest_segment

@@ -281,12 +281,12 @@ def _down_segments(
     t: Any, s: Any, segments: Array, identity: Array, mode: int, task: int, weights: Array, begin: int, stop: int,
     room: Any, found: Any,
 ) -> None:  # fmt: skip
-    """Walk down every segment; the values of the only one are there already."""
+    """Walk down every segment; the values of one that is the whole tape are there already."""
     total, total_e, slopes, slopes_e = room.total, room.total_e, room.slopes, room.slopes_e
     for segment in range(len(segments)):
         first, last, edge = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         w, we = (s.weight_m[edge], s.weight_e[edge]) if edge >= 0 else (1.0, 0.0)
-        if len(segments) > 1:
+        if edge >= 0:
             scaled_upward(t, s, first, last + 1, identity, first, mode, False, room)
         own = t.register[last]
         for r in range(len(total)):
@@ -336,8 +336,8 @@ def scaled_walk(
         if task == MARGINALS:
             mode = PARTIAL  # where nothing is missing there is nothing to find
             ones[:] = 0.0
-        alone = task != SCORE and len(segments) == 1
-        place = identity if alone else t.register
+        whole = task != SCORE and segments[0, 2] < 0  # the only segment is the tape, whose values are kept
+        place = identity if whole else t.register
         scaled_upward(t, s, 0, n, place, 0, mode, False, room)
         for r in range(min(codes.shape[1], stop - begin)):
             total[r], total_e[r] = room.values[place[n - 1], r], room.values_e[place[n - 1], r]
