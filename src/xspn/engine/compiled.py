@@ -15,7 +15,7 @@ from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import Names
 from xspn._core.errors import QueryError
 from xspn._core.logspace import safe_log
-from xspn.engine.backend import Backend, Counts
+from xspn.engine.backend import Backend, Counts, refuse_impossible
 from xspn.engine.gathered import Gathered, new_statistics
 from xspn.engine.kernels.arrays import BEST, PARTIAL, Room, Statistics, no_statistics, room_for
 from xspn.engine.kernels.both_ways import both_ways
@@ -91,10 +91,15 @@ class Compiled(LinearBackend):
 
     def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
         """Return the logarithm of the root's value."""
-        wide = self.dtype is np.float64 and len(X) >= WORTH_A_PROBE
-        if wide and (self._probabilities(X[:PROBE], names, what) < self.least).all():
+        if self._are_out_of_range(X, names, what):
             return self.careful.log_likelihood(X, names, what)  # which gives the same where these kernels would do
         return self._logarithms(self._probabilities(X, names, what), X, names, what)
+
+    def _are_out_of_range(self, X: AnyArray, names: Names | None, what: str = "X") -> bool:
+        """Whether it is not worth trying these kernels: the first of many rows are all too unlikely for them."""
+        if self.dtype is not np.float64 or len(X) < WORTH_A_PROBE:
+            return False
+        return bool((self._probabilities(X[:PROBE], names, what) < self.least).all())
 
     def _probabilities(self, X: AnyArray, names: Names | None, what: str) -> AnyArray:
         run, layout, arrays = self._run, self.tape.layout, self._run.arrays(X)
@@ -118,6 +123,16 @@ class Compiled(LinearBackend):
 
     def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
         """Walk up and down the tape for each block of rows."""
+        if self._are_out_of_range(evidence, names, "evidence"):
+            table, log_evidence = self.careful.marginals_and_evidence(evidence, names)
+            refuse_impossible(log_evidence)
+            within = np.flatnonzero(log_evidence > np.log(self.least) - 1)
+            if len(within):  # what stands beside a row has no say in which kernels answer for it
+                table[within] = self._marginals(evidence[within], names)
+            return table
+        return self._marginals(evidence, names)
+
+    def _marginals(self, evidence: AnyArray, names: Names | None) -> FloatArray:
         probability = np.empty(len(evidence), dtype=self.dtype)
         if self._run.is_plain:
             table = self._plain_marginals(evidence, probability, names)
@@ -213,6 +228,8 @@ class Compiled(LinearBackend):
     def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
         """Add up statistics in chunks of rows, and the chunks in their order."""
         if self.dtype is np.float32:
+            return self.careful.counts(X, weights, names)
+        if self._are_out_of_range(X, names):
             return self.careful.counts(X, weights, names)
         run, layout = self._run, self.tape.layout
         probability, out = np.empty(len(X)), np.empty((0, 0))

@@ -167,18 +167,23 @@ def _chance_of_one(
 
 
 @njit(nogil=True)
-def _tree_posteriors(
-    m: Array, me: Array, parents: Array, a: int, b: int, below: Array, below_e: Array, ones: Array
-) -> None:
+def _tree_posteriors(t: Any, s: Any, a: int, b: int, codes: Array, below: Array, below_e: Array, ones: Array) -> None:
     """Write P(X_i = 1 | parent's value u, evidence) into ones[3i + u], and P(X_i = 1 | evidence) into ones[3i + 2]."""
+    m, me = s.tree_m, s.tree_e
     for j in range(b - a):
-        i, parent = a + j, parents[a + j]
-        _chance_of_one(ones, 3 * j, below, below_e, j, m[i, 0], me[i, 0], m[i, 1], me[i, 1])
+        i, parent = a + j, t.tree_parent[a + j]
+        for u in range(1 if parent < 0 else 2):
+            if t.tree_has_children[i]:
+                k = 2 * u
+                _chance_of_one(ones, 3 * j + u, below, below_e, j, m[i, k], me[i, k], m[i, k + 1], me[i, k + 1])
+            else:
+                c, p = t.tree_variable[i], t.tree_p[i, 2 * u + 1]
+                for r in range(ones.shape[1]):
+                    ones[3 * j + u, r] = codes[c, r] if codes[c, r] < 2 else p
         if parent < 0:
             for r in range(ones.shape[1]):
                 ones[3 * j + 2, r] = ones[3 * j, r]
             continue
-        _chance_of_one(ones, 3 * j + 1, below, below_e, j, m[i, 2], me[i, 2], m[i, 3], me[i, 3])
         for r in range(ones.shape[1]):
             above = ones[3 * parent + 2, r]
             ones[3 * j + 2, r] = (1 - above) * ones[3 * j, r] + above * ones[3 * j + 1, r]
@@ -257,6 +262,7 @@ def _walk_down(t: Any, s: Any, first: int, last: int, mode: int, learn: bool, ro
                 codes,
                 in_tree,
                 parents,
+                t.tree_has_children,
                 s.tree_m,
                 s.tree_e,
                 a,
@@ -265,7 +271,7 @@ def _walk_down(t: Any, s: Any, first: int, last: int, mode: int, learn: bool, ro
                 room.below,
                 room.below_e,
             )
-            _tree_posteriors(s.tree_m, s.tree_e, parents, a, b, room.below, room.below_e, room.tree_ones)
+            _tree_posteriors(t, s, a, b, codes, room.below, room.below_e, room.tree_ones)
             if learn:
                 count_ones(codes, in_tree, a, b, mode, counters)
                 tree_statistics(flow, counters, room.tree_ones, parents, a, b, found.tree)
