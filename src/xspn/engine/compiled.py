@@ -31,7 +31,7 @@ from xspn.engine.tape_writer import numbers_of, tape_of
 from xspn.engine.up import Semiring
 
 LEAST = {np.dtype(np.float64): 1e-280, np.dtype(np.float32): 1e-30}  # smaller results are computed again
-PROBE, WORTH_A_PROBE = 256, 1024  # if all of so many rows are that unlikely, the others of a large table will be, too
+PROBE, WORTH_A_PROBE = 32, 1024  # if so many first rows of a large table are out of range, the others will be, too
 FROM_X = -1  # the mode of rows that a kernel has yet to read
 FINAL_LOGARITHM = 2e-13  # logarithms are below 650 and right to the last digit
 

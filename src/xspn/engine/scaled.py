@@ -26,6 +26,7 @@ from xspn.engine.rows import RowBlock
 from xspn.engine.simple import binary_table, normalised
 from xspn.engine.tape import Tape
 from xspn.engine.tape_runner import CHUNK, TapeRunner
+from xspn.engine.tape_writer import numbers_of
 from xspn.engine.up import Semiring
 
 FROM_X = -1  # the mode of rows that a kernel has yet to read
@@ -54,8 +55,6 @@ class Scaled(Backend):
 
     def with_parameters(self, program: Program) -> "Backend":
         """Return the same for other parameters of the same circuit."""
-        from xspn.engine.tape_writer import numbers_of
-
         return Scaled(program, self.threads, Tape(self.tape.layout, numbers_of(program, self.tape.layout)))
 
     # -- arrays ------------------------------------------------------------------------------------------------------
