@@ -309,6 +309,12 @@ def damaged_result(rng, before, folder):
 def prepare():
     """Make the good files that are to be damaged."""
     model_files()
+    with tempfile.TemporaryDirectory() as folder:  # kernels for arrays that cannot be written to are others
+        for number, (circuit, _) in enumerate(models()):
+            save_program(circuit, Path(folder) / str(number))
+            for name in circuits.NAMES:
+                with suppress(XSPNError):
+                    circuits.ask_all(open_program(Path(folder) / str(number), name), circuit.sample(2, random_state=0))
     programs()
     checkpoint()
     results()
