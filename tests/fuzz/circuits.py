@@ -438,7 +438,6 @@ def prepare():
 def ask_all(asked, rows):
     """Ask whatever has kernels of its own."""
     asked.log_likelihood(rows)
-    asked.log_likelihood(rows[:1].astype(np.int8))
     asked.marginals(rows)
     asked.means(rows)
     asked.mpe(rows)
