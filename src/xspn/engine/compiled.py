@@ -165,7 +165,7 @@ class Compiled(LinearBackend):
     def _add_marginals(self, rows: RowBlock, room: Room, out: FloatArray) -> None:
         """Add what other leaves tell of their variables and kernels tell of binary ones."""
         total = room.total[: len(rows)].astype(np.float64)
-        share = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+        share = np.divide(1.0, total, out=np.zeros_like(total), where=total >= self.least)  # others are computed again
         if self._run.given is not None:
             self._run.given.add_marginals(rows, room.given_flow[:, : len(rows)] * share, out)
         binary = np.array(self.program.cardinalities) == 2
