@@ -1,1 +1,1 @@
-"""The parts of `benchmarks/stress.py`: each module has a function `report` that prints its figures."""
+"""The parts of the stress benchmark."""

@@ -1,5 +1,6 @@
 """The commands on a small survey: what they print, what they write, and that it is what the library says."""
 
+import csv
 import io
 import json
 import subprocess
@@ -378,3 +379,113 @@ def test_as_a_pipeline(model, survey):
         [*command, "score", model, "-", "--json"], input=rows, capture_output=True, timeout=120, check=True
     )
     assert json.loads(done.stdout)["rows"] == 50
+
+
+# -- nothing lost, nothing made up -------------------------------------------------------------------------------------
+
+
+def write_csv(path, header, rows):
+    with open(path, "w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([header, *rows])
+    return path
+
+
+def strict(text):
+    """JSON as the standard has it: neither NaN nor Infinity."""
+    return json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+def test_a_model_is_saved_before_anything_else_can_fail(run, survey, tmp_path, monkeypatch):
+    def fail(*args):
+        raise MemoryError
+
+    monkeypatch.setattr("xspn.cli.learned._simple_models", fail)
+    status, out, err = run("fit", survey, "-o", tmp_path / "new.json", "--exclude", "name")
+    assert (status, out, err) == (1, "", "xspn: out of memory\n")
+    assert load(tmp_path / "new.json").names == ("hot_topic", *GUESTS, "overflow")
+
+
+def test_a_class_that_only_held_out_rows_have(run, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [[int(bit), "rare" if i == 7 else "ab"[i % 2]] for i, bit in enumerate(rng.random(40) < 0.5)]
+    table = write_csv(tmp_path / "t.csv", ["x", "class"], rows)
+    for seed in range(20):
+        held_out = np.sort(np.random.default_rng(seed).permutation(40)[:20])
+        if 7 in held_out:
+            break
+    arguments = ("fit", table, "-o", tmp_path / "m.json", "--target", "class", "--valid", "0.5", "--seed", seed)
+    status, out, _ = run(*arguments)
+    assert status == 0
+    assert "−inf" in out
+    assert "held-out rows of classes that no training row has: rare" in out
+    status, out, _ = run(*arguments, "--json")
+    found = strict(out)
+    assert found["log_likelihood"]["this_model"]["held_out"] == "-inf"
+    assert found["new_classes"] == ["rare"]
+    assert strict((tmp_path / "m.json").read_text(encoding="utf-8"))["notes"]["learned"]["new_classes"] == ["rare"]
+
+
+def test_impossible_rows_are_written_as_json(run, tmp_path):
+    save(Circuit(Categorical(0, [1.0, 0.0]), names=["a"]), tmp_path / "m.json")
+    table = write_csv(tmp_path / "t.csv", ["a"], [[0], [1]])
+    assert run("score", tmp_path / "m.json", table, "-o", tmp_path / "s.json")[0] == 0
+    assert strict((tmp_path / "s.json").read_text()) == [{"log_likelihood": 0.0}, {"log_likelihood": "-inf"}]
+    assert strict(run("score", tmp_path / "m.json", table, "--json")[1])["log_likelihoods"] == [0.0, "-inf"]
+
+
+def test_imputed_json_has_the_types_of_the_data(run, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        [2**60 + i, f"{rng.normal():.2f}", "xy"[i % 2], i % 3, f"00{i % 2}", "" if i % 5 == 0 else i % 2]
+        for i in range(40)
+    ]
+    header = ["big", "real", "word", "step", "code", "bit"]
+    table = write_csv(tmp_path / "t.csv", header, rows)
+    assert run("fit", table, "-o", tmp_path / "m.json")[0] == 0
+    found = strict(run("impute", tmp_path / "m.json", table, "--json")[1])
+    assert [type(found[1][name]) for name in header] == [int, float, str, int, str, int]
+    assert [row["big"] for row in found] == [row[0] for row in rows]
+    assert [row["real"] for row in found] == [float(row[1]) for row in rows]
+    assert {row["bit"] for row in found} == {0, 1}
+    pytest.importorskip("pyarrow")
+    assert run("impute", tmp_path / "m.json", table, "-o", tmp_path / "i.parquet")[0] == 0
+
+
+# -- names of others ---------------------------------------------------------------------------------------------------
+
+ODD_NAMES = ["\x1b[31mred", "bell\x07", "turned\u202e", "[bold]markup[/]", "c1\x9b", r"US$ (C:\new)"]
+
+
+def test_names_do_not_steer_the_terminal(run, tmp_path):
+    rng = np.random.default_rng(0)
+    hot = rng.random((200, 1)) < 0.5
+    bits = (rng.random((200, len(ODD_NAMES))) < np.where(hot, 0.8, 0.2)).astype(int)
+    words = np.where(bits[:, :1] == 1, "yes\x1b[2J", "no")
+    header = [*ODD_NAMES, "word"]
+    table = write_csv(tmp_path / "t.csv", header, np.hstack([bits, words]).tolist())
+    model = tmp_path / "m.json"
+    printed = [
+        run("fit", table, "-o", model),
+        run("show", model),
+        run("show", model, "--why", load(model).summary().nodes - 1),
+        run("query", model),
+        run("query", model, "--ask", ODD_NAMES[0], "word", f"count({ODD_NAMES[0]})"),
+        run("query", model, "--best"),
+        run("test", table),
+    ]
+    for status, out, err in printed:
+        assert status == 0
+        assert not set(out + err) & set("\x1b\x07\x9b\u202e")
+    everything = "".join(out for _, out, _ in printed)
+    for said in (r"\x1b[31mred", r"bell\x07", r"turned\u202e", "[bold]markup[/]", r"yes\x1b[2J"):
+        assert said in everything
+    assert set(answer(run, "query", model)["answers"][0]) >= {"ask"}
+    assert [own["ask"] for own in answer(run, "query", model)["answers"]] == header, "programs get the names"
+
+
+def test_formulas_are_data_unless_said_otherwise(run, tmp_path):
+    table = write_csv(tmp_path / "t.csv", ["=name", "n"], [["=cmd()", "-1.5"], ["@x", "2"], ["plain", "+3"]] * 9)
+    assert run("fit", table, "-o", tmp_path / "m.json")[0] == 0
+    assert run("impute", tmp_path / "m.json", table)[1].splitlines()[:2] == ["=name,n", "=cmd(),-1.5"]
+    escaped = run("impute", tmp_path / "m.json", table, "--escape-formulas")[1].splitlines()
+    assert escaped[:4] == ["'=name,n", "'=cmd(),-1.5", "'@x,2", "plain,+3"]

@@ -1,9 +1,12 @@
 """Wrong invocations: one line that helps, exit code 2 (1 where it is not the user's fault), nothing half written."""
 
+import gzip
+import io
 import json
 import os
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -46,6 +49,25 @@ def files(tmp_path, survey, model, monkeypatch):
     (tmp_path / "latin.csv").write_bytes("a,b\n1,caf\xe9\n".encode("latin-1"))
     (tmp_path / "folder").mkdir()
     np.savez(tmp_path / "two.npz", a=np.zeros((2, 2)), b=np.zeros((2, 2)))
+    np.savez(tmp_path / "objects.npz", X=np.array([[None, 1]], dtype=object))
+    np.savez(tmp_path / "cube.npz", X=np.zeros((2, 2, 2)))
+    np.savez(tmp_path / "complex.npz", X=np.zeros((2, 2), dtype=complex))
+    np.savez(tmp_path / "rowless.npz", X=np.zeros((0, 3)))
+    np.savez(tmp_path / "square_names.npz", X=np.zeros((4, 4)), names=np.zeros((2, 2)))
+    whole = (tmp_path / "two.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    with zipfile.ZipFile(tmp_path / "liar.npz", "w") as archive:
+        header = io.BytesIO()
+        shape = {"descr": "<f8", "fortran_order": False, "shape": (10**12, 1)}
+        np.lib.format.write_array_header_1_0(header, shape)
+        archive.writestr("X.npy", header.getvalue())
+    (tmp_path / "notes.npy.npz").write_bytes(b"\x93NUMPY\x01\x00")
+    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(b"a,b\n1,0\n"))
+    (tmp_path / "half.parquet").write_bytes(b"PAR1" + bytes(50) + b"PAR1")
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    (tmp_path / "link.csv").symlink_to("survey.csv")
+    (tmp_path / "second_name.csv").hardlink_to(tmp_path / "survey.csv")
+    (tmp_path / "model.csv").symlink_to("model.json")
     return tmp_path
 
 
@@ -145,6 +167,51 @@ WRONG = {
     ),
     "not an npz": (["fit", "notable.npz", *OUT], "notable.npz: not an npz file"),
     "not a Parquet file": (["fit", "notable.parquet", *OUT], "notable.parquet: not a Parquet file"),
+    "object arrays": (["fit", "objects.npz", *OUT], "objects.npz: not an npz file of plain arrays (Object arrays"),
+    "an array of three axes": (["fit", "cube.npz", *OUT], "cube.npz: expected one 2-D array"),
+    "complex numbers": (["fit", "complex.npz", *OUT], "complex.npz: expected one 2-D array"),
+    "an array without rows": (["fit", "rowless.npz", *OUT], "rowless.npz: expected rows and columns"),
+    "names in a square": (
+        ["fit", "square_names.npz", *OUT],
+        "expected a list of names, found an array",
+    ),
+    "half an npz": (["fit", "cut.npz", *OUT], "cut.npz: not an npz file"),
+    "an npz that promises too much": (["fit", "liar.npz", *OUT], "liar.npz: not an npz file"),
+    "an npy as npz": (["fit", "notes.npy.npz", *OUT], "notes.npy.npz: not an npz file"),
+    "a packed table": (["fit", "packed.csv.gz", *OUT], "packed.csv.gz, line 1: not utf-8 text"),
+    "half a Parquet file": (["fit", "half.parquet", *OUT], "half.parquet: not a Parquet file"),
+    "a strange encoding": ([*FIT, *OUT, "--encoding", "punycode"], "survey.csv: not punycode text"),
+    "a model over its table": ([*FIT, "-o", "survey.csv"], "survey.csv: the output would replace what is read"),
+    "a model over its table by a link": ([*FIT, "-o", "link.csv"], "link.csv: the output would replace what is read"),
+    "a model over its table by another name": ([*FIT, "-o", "second_name.csv"], "would replace what is read (survey"),
+    "a model over its other table": (
+        [*FIT, "--valid", "label.csv", "-o", "./label.csv"],
+        "label.csv: the output would replace what is read (label.csv); name another file",
+    ),
+    "samples over the model": (["sample", "model.json", "-o", "model.json"], "would replace what is read (model.json)"),
+    "samples over the model by a link": (["sample", "model.json", "-o", "model.csv"], "would replace what is read"),
+    "scores over the table": (["score", "model.json", "survey.csv", "-o", "link.csv"], "would replace what is read"),
+    "filled cells over the table": (["impute", "model.json", "survey.csv", "-o", "survey.csv"], "would replace"),
+    "predictions over the table": (
+        ["classify", "model.json", "survey.csv", "--target", "overflow", "-o", "survey.csv"],
+        "would replace what is read",
+    ),
+    "one picture over another": (
+        ["show", "model.json", "--png", "a.png", "--map", "./a.png"],
+        "a.png: named for two outputs",
+    ),
+    "an output without a name": ([*FIT, "-o", ""], "'': expected the name of a file to write to"),
+    "an output with a zero byte": ([*FIT, "-o", "a\0b"], "a zero byte in 'a\\x00b'"),
+    "an input with a zero byte": (["query", "a\0b"], "a zero byte in 'a\\x00b'"),
+    "an output below a file": ([*FIT, "-o", "survey.csv/out.json"], "survey.csv/out.json: not a directory"),
+    "an output with a long name": ([*FIT, "-o", "a" * 300], "file name too long; name another file"),
+    "an output with too long a name for a while": ([*FIT, "-o", "a" * 250], "file name too long; name another file"),
+    "an output that is a loop": ([*FIT, "-o", "loop.json"], "loop.json: too many levels of symbolic links"),
+    "a model that is a loop": (["query", "loop.json"], "loop.json: too many levels of symbolic links"),
+    "results below a file": (["reproduce", "figure1", "--out", "survey.csv/x"], "--out: expected a folder"),
+    "escapes in an argument": (["query", "model.json", "--ask", "\x1b[31m"], r"there is no column '\x1b[31m'"),
+    "escapes in the name of a file": (["query", "\x1b[31m.json"], r"\x1b[31m.json: no such file"),
+    "escapes in an option": (["query", "model.json", "--\x1b[31m"], r"unrecognized arguments: --\x1b[31m"),
     "two arrays": (["fit", "two.npz", *OUT], "two.npz: expected one 2-D array, or one named 'X', found ['a', 'b']"),
 }
 

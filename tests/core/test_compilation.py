@@ -13,6 +13,11 @@ from support.cases import any_case
 from xspn._core import compilation
 from xspn._core.compilation import kept
 from xspn._core.errors import MissingExtraError
+from xspn.engine import RowBlock, Semiring
+from xspn.engine.compiled import Compiled
+from xspn.engine.kernels.__main__ import compile_all
+from xspn.engine.kernels.both_ways import both_ways
+from xspn.engine.kernels.up import score, upward
 
 
 def twice(x):
@@ -98,3 +103,19 @@ def test_a_numba_that_does_not_work_leaves_numpy(monkeypatch):
     np.testing.assert_array_equal(circuit.log_likelihood(rows), expected)  # without another warning
     with pytest.raises(MissingExtraError, match="numba does not work"):
         circuit.on("compiled")
+
+
+def test_what_is_compiled_ahead_of_time_is_all_that_questions_need():
+    compile_all()
+    kernels = [score, upward, both_ways]
+    before = [set(kernel.signatures) for kernel in kernels]
+    for seed in range(12):
+        circuit, possible, rows, rng = any_case(seed)
+        for dtype in (np.float64, np.float32):
+            backend = Compiled(circuit.program, dtype)
+            backend.log_likelihood(rows)
+            backend.marginals(possible)
+            backend.counts(rows, rng.random(len(rows)))
+            for semiring in Semiring:
+                backend.log_values(RowBlock(rows.astype(float)), semiring)
+    assert [set(kernel.signatures) for kernel in kernels] == before

@@ -8,7 +8,7 @@ import pytest
 
 from support.cases import any_case
 from support.circuits import any_rows
-from xspn import Bernoulli, Circuit, Exchangeable, Gaussian, Product, Sum
+from xspn import Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum
 from xspn._core.errors import DataError, EvidenceError, ParameterError, QueryError
 from xspn.engine import RowBlock, Semiring, Simple
 from xspn.engine.compiled import Compiled
@@ -107,6 +107,14 @@ def test_marginals_of_rows_far_less_probable_than_others():
     circuit = Circuit(Exchangeable([0, 1], log_weights=[-800.0, np.log(0.25), np.log(0.5)]))
     for backend in (Simple(circuit.program), Compiled(circuit.program)):
         np.testing.assert_array_equal(backend.marginals(np.zeros((3, 2)))[:, :, 1], np.zeros((3, 2)))
+
+
+def test_marginals_of_rows_whose_probability_is_hardly_a_number():
+    """1e-310 is above zero, but one over it is no number: such rows are computed again, without a warning."""
+    circuit = Circuit(Product([Bernoulli(0, p=1e-310), Categorical(1, [0.25, 0.25, 0.5])]))
+    for backend in (Simple(circuit.program), Compiled(circuit.program)):
+        found = backend.marginals(np.array([[1.0, np.nan]]))
+        np.testing.assert_allclose(found[0, 1], [0.25, 0.25, 0.5], atol=1e-12)
 
 
 def test_impossible_evidence_is_refused_by_its_row():

@@ -54,8 +54,8 @@ def test_means_and_deviations_are_those_of_the_table(name, seed):
     if name == "many units":
         frame = many_units(np.random.default_rng(seed))
     else:
-        frame = (load_diabetes if name == "diabetes" else load_wine)(as_frame=True).data
-        frame = frame.sample(140, random_state=seed)
+        bunch = load_diabetes(as_frame=True, scaled=False) if name == "diabetes" else load_wine(as_frame=True)
+        frame = bunch.data.sample(140, random_state=seed)
     if name == "standardized":  # no scale tells the columns apart
         frame = (frame - frame.mean()) / frame.std()
     model, frame = fitted(frame, seed)

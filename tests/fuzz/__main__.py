@@ -55,9 +55,9 @@ def isolate(scratch):
         XSPN_DOWNLOAD_BASE=(scratch / "nowhere").as_uri(),
         COLUMNS="80",
         NO_COLOR="1",
+        XSPN_TRACEBACK="1",  # a fault of the program is an exception with a place, not a line
     )
     os.environ.pop("XSPN_DATA", None)
-    os.environ.pop("XSPN_TRACEBACK", None)
 
 
 def prepare():

@@ -1,6 +1,7 @@
 """Random circuits of every leaf family: every query, on every back end, against what the circuit means."""
 
 import pickle
+from contextlib import suppress
 
 import numpy as np
 from scipy.stats import binom
@@ -420,17 +421,28 @@ def check_fit(circuit, rows, logs):
 
 
 def prepare():
-    """Compile the kernels before anything is timed, in every precision."""
-    circuit = Circuit(Bernoulli(0, p=0.25))
-    for name in NAMES:
-        for dtype in ("float64", "float32"):
-            try:
-                fast = circuit.on(name, dtype=dtype)
-            except (ParameterError, QueryError):
-                continue
-            fast.log_likelihood(np.array([[1.0]]))
-            fast.marginals(np.array([[np.nan]]))
-            fast.mpe(np.array([[np.nan]]))
+    """Compile all kernels before anything is timed: in every precision, for rows that underflow and for others."""
+    bits = [Bernoulli(0, p=0.25), ChowLiu([1, 2], [-1, 0], [[0.5, 0.5], [0.1, 0.8]]), Exchangeable.uniform([3, 4])]
+    unlikely = [Bernoulli(v, p=1e-30) for v in range(5, 20)]
+    rare = Categorical(20, [0.5, 0.25, 0.25])
+    for leaves_of_one in ([*bits, *unlikely], [*bits, *unlikely, rare]):
+        circuit = Circuit(Sum([0.25, 0.75], [Product(leaves_of_one), Product(leaves_of_one)]))
+        rows = np.full((3, circuit.n_variables), np.nan)
+        rows[0], rows[1, 5:18] = 1, 1
+        for name in NAMES:
+            for dtype in ("float64", "float32"):
+                with suppress(ParameterError, QueryError):
+                    ask_all(circuit.on(name, dtype=dtype), rows)
+
+
+def ask_all(asked, rows):
+    """Ask whatever has kernels of its own."""
+    asked.log_likelihood(rows)
+    asked.marginals(rows)
+    asked.means(rows)
+    asked.mpe(rows)
+    asked.sample(given=rows, random_state=0)
+    asked.backend.counts(rows, np.ones(len(rows)))
 
 
 TARGETS = {"circuits": case}

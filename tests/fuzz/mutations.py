@@ -5,12 +5,14 @@ Whoever means harm computes digests anew, so what stands behind a digest is dama
 
 import hashlib
 import json
+from copy import deepcopy
 from dataclasses import dataclass
 from struct import Struct
 
 import numpy as np
 
 DEEP = "@deep@"  # stands for lists nested deeper than Python's own writer of JSON can go
+# Given out anew each time: damage to a value that stands in two places would be damage to both.
 ODD = (
     None, True, False, 0, 1, -1, 2, 7, 255, 2**31, 2**63, 10**10, 10**30, -(10**30), 10**4200, 0.5, -0.5, 1e-320, 1e308,
     -1e308, float("nan"), float("inf"), float("-inf"), "", "-inf", "nan", "0", "x" * 3000, "\0", "\ud800", "../../x",
@@ -72,11 +74,11 @@ def _damaged_at(rng, value, path):
     elif kind < 0.8:
         del parent[key]
     elif isinstance(parent, dict):
-        parent[f"{key}x" if kind < 0.9 else str(ODD[int(rng.integers(len(ODD)))])[:50]] = parent[key]
+        parent[f"{key}x" if kind < 0.9 else str(ODD[int(rng.integers(len(ODD)))])[:50]] = deepcopy(parent[key])
         if kind < 0.85:
             del parent[key]
     elif kind < 0.9:
-        parent.insert(int(rng.integers(len(parent) + 1)), parent[key])
+        parent.insert(int(rng.integers(len(parent) + 1)), deepcopy(parent[key]))
     else:
         other = int(rng.integers(len(parent)))
         parent[key], parent[other] = parent[other], parent[key]
@@ -94,9 +96,9 @@ def _other(rng, value):
         options = (value[:-1], value + value, value.upper(), value[::-1], f"../{value}", [value])
         return options[int(rng.integers(len(options)))]
     if isinstance(value, list) and value and rng.random() < 0.4:
-        options = (value[::-1], value[:-1], value * 2, [value], dict(enumerate(value)), value[0])
+        options = (value[::-1], value[:-1], value + deepcopy(value), [value], dict(enumerate(value)), value[0])
         return options[int(rng.integers(len(options)))]
-    return ODD[int(rng.integers(len(ODD)))]
+    return deepcopy(ODD[int(rng.integers(len(ODD)))])
 
 
 def text_of(value, deep=3000, **options):

@@ -25,6 +25,7 @@ import numpy as np
 MEMORY = 1 << 30  # bytes of address space that a case may take, beside what the process has to begin with
 CASES_OF_A_WORKER = 150  # then a new one: what one case leaves behind must not add up
 MOST_FRAMES = 12
+UNSAFE = ("programs",)  # one that writes where it must not may bring down the case after it: it is its process's last
 DIGITS = re.compile(r"\d+")
 FATAL = ("crash", "too slow", "too much memory")  # failures after which a process is not to be trusted
 
@@ -199,7 +200,8 @@ class Pool:
                 for place, worker in enumerate(self.workers):
                     if place in ready or worker.overdue():
                         outcome = worker.outcome()
-                        if outcome.failure in FATAL or worker.done >= CASES_OF_A_WORKER:
+                        worn = worker.done >= CASES_OF_A_WORKER or outcome.target in UNSAFE
+                        if outcome.failure in FATAL or worn:
                             worker.stop()
                             self.workers[place] = self._new()
                         yield outcome

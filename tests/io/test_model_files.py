@@ -359,3 +359,23 @@ def test_commands_take_either_form(tmp_path, capsys):
         shown.append(capsys.readouterr().out)
     assert shown[0] == shown[1]
     assert (tmp_path / "model.xspn").read_bytes().startswith(MAGIC)
+
+
+@pytest.mark.parametrize(("start", "size"), [(b"", 1 << 30), (b"{", 1 << 40), (MAGIC, 1 << 40)])
+def test_files_of_any_size_are_refused_at_once(start, size, tmp_path):
+    path = tmp_path / "model.xspn"
+    with path.open("wb") as file:
+        file.write(start)
+        file.truncate(size)  # takes no room on the disk
+    with pytest.raises(FormatError, match="bytes or more, of which at most"):
+        load(path)
+
+
+def test_pipes_are_read(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    content = binary(CIRCUIT, tmp_path)
+    writer = threading.Thread(target=path.write_bytes, args=[content])
+    writer.start()
+    assert to_json(load(path)) == to_json(CIRCUIT)
+    writer.join()

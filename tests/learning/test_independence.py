@@ -111,11 +111,14 @@ def test_variables_that_exclude_each_other_are_not_independent(rng):
     assert groups_of(hot)
     assert groups_of(1 - hot)
     assert groups_of(np.hstack([hot, rng.random((3000, 2)) < 0.02]))
+    assert groups_of(np.where(rng.random(hot.shape) < 0.2, np.nan, hot))
     assert not groups_of(hot[:15])  # too few rows to say so
 
 
 @pytest.mark.parametrize("rows", [20, 200, 2000])
 def test_independent_variables_do_not_exclude_each_other(rng, rows):
     for _ in range(20):
-        assert not groups_of(rng.random((rows, 30)) < rng.uniform(0.02, 0.4, size=30))
+        table = rng.random((rows, 30)) < rng.uniform(0.02, 0.4, size=30)
+        assert not groups_of(table)
+        assert not groups_of(np.where(rng.random(table.shape) < 0.3, np.nan, table))
         assert not groups_of(np.repeat(rng.random((rows, 3)) < 0.5, 3, axis=1))

@@ -270,6 +270,7 @@ def test_one_column_of_another_mean_among_many_is_not_pooled(rows, columns):
         table[:, 0] = rng.random(rows) < 0.7
         circuit, _ = learned(table)
         assert circuit.marginals()[0, 0] == pytest.approx(table[:, 0].mean(), abs=0.02)
+        assert circuit.marginals()[0, 1:] == pytest.approx(np.full(columns - 1, 0.3), abs=0.1)
 
 
 def test_categories_of_unequal_frequency_are_learned_from_one_hot_rows():

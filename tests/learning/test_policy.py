@@ -163,3 +163,35 @@ def test_the_same_input_gives_the_same_decision(rng):
         assert first.test == second.test
         for old, new in zip(before, (own.pairs, own.totals, own.rows()[0]), strict=True):
             np.testing.assert_array_equal(old, new)
+
+
+@pytest.mark.parametrize(
+    ("rows", "operation"), [(20_000, Operation.CLUSTER), (1000, Operation.EXCHANGEABLE)], ids=["many rows", "few rows"]
+)
+def test_variables_that_exclude_each_other_are_no_product(rng, rows, operation):
+    """Half of the categories are twice as frequent, which the test sees in both tables."""
+    table = np.eye(60)[rng.choice(60, size=rows, p=np.repeat([2.0, 1.0], 30) / 90)]
+    decision = decide(summary(table), LearnConfig())
+    assert decision.test.rejects(0.01)
+    assert decision.operation is operation
+    assert decide(summary(table), LearnConfig(exchangeability=None)).operation is Operation.CLUSTER
+    paper = LearnConfig(exchangeability=None, score_overrules=False)
+    assert decide(summary(table), paper).operation is Operation.INDEPENDENT
+
+
+def test_the_one_column_that_differs_is_split_off_and_the_others_stay_together(rng):
+    """Of 19,701 other pairs about thirty seem dependent by chance, and would break them up."""
+    table = rng.random((500, 200)) < 0.3
+    table[:, 7] = rng.random(500) < 0.7
+    decision = decide(summary(table), LearnConfig())
+    assert decision.operation is Operation.INDEPENDENT
+    assert variables(decision) == [[7], [v for v in range(200) if v != 7]]
+    assert decision.kinds == [Dependence.INDEPENDENT, Dependence.UNKNOWN]
+    table[:, 9] = rng.random(500) < 0.7  # with two of them it is not that simple
+    assert len(decide(summary(table), LearnConfig()).groups) > 2
+
+
+def test_a_column_that_differs_and_depends_on_others_is_not_split_off(rng):
+    table = rng.random((500, 60)) < 0.3
+    table[:, 7] = table[:, 3] | (rng.random(500) < 0.6)
+    assert [7] not in variables(decide(summary(table), LearnConfig()))

@@ -155,6 +155,7 @@ def test_many_labels_are_identifiers_unless_one_insists():
         ([1.0, np.inf, 2], None, r"expected a finite number, found inf at row 1, column 0 \('a'\)"),
         ([1, 2, 0], "binary", r"expected 0 or 1, found 2 at row 1, column 0 \('a'\)"),
         (["x", "y", "z"], "binary", r"expected 2 different labels, found 'z' besides at row 2, column 0 \('a'\)"),
+        (pd.array([None, "y", "z", "x"], dtype="string"), "binary", r"found 'x' besides at row 3, column 0 \('a'\)"),
         (["x", "y", "z"], "real", r"expected numbers, found 'x' at row 0, column 0 \('a'\)"),
         (["x", "y", "z"], "ordinal", "the order of the labels of .* is unknown; list them"),
         (["x", "y", "z"], {"a": ["x", "y"]}, r"unknown value 'z' at row 2, column 0 \('a'\); known: 'x', 'y'"),

@@ -26,7 +26,7 @@ class Graph:
     """The nodes below a root in a linear order; a node's id is its place in that order.
 
     Examples:
-        >>> from xspn import Bernoulli
+        >>> from xspn import Bernoulli, Product, Sum
         >>> shared = Bernoulli(1, p=0.5)
         >>> parts = [Product([Bernoulli(0, p=p), shared]) for p in (0.1, 0.9)]
         >>> graph = Graph(Sum([0.5, 0.5], parts))

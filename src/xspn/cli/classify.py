@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from xspn._core.errors import DataError
 from xspn.cli.inputs import add_table_options, matching, names_of, read_model, read_table, refuse_two_inputs
-from xspn.cli.output import check_outputs, number, print_facts, print_json
+from xspn.cli.output import add_formula_option, check_outputs, number, print_facts, print_json
 
 if TYPE_CHECKING:
     from xspn._core.arrays import AnyArray, FloatArray
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", help="a table, or - for standard input")
     parser.add_argument("--target", required=True, metavar="NAME", help="the column to predict")
     parser.add_argument("-o", "--output", metavar="FILE", help="csv, json or parquet (default: CSV to standard output)")
+    add_formula_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     add_table_options(parser)
 
@@ -47,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
         rows = [dict(zip(map(str, labels), map(float, own), strict=True)) for own in chances]
         return print_json({"target": args.target, "predicted": predicted, "probabilities": rows, **quality})
     names = [args.target, *(f"P({args.target}={label})" for label in labels)]
-    write_table_file(args.output, names, [predicted, *([float(p) for p in column] for column in chances.T)])
+    values = [predicted, *([float(p) for p in column] for column in chances.T)]
+    write_table_file(args.output, names, values, escape_formulas=args.escape_formulas)
     if args.output in (None, "-"):
         return 0
     if args.json:

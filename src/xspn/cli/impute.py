@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from xspn.cli.inputs import add_table_options, names_of, read_model, read_table, refuse_two_inputs, seed_of
-from xspn.cli.output import check_outputs, say
+from xspn.cli.output import add_formula_option, check_outputs, say
 
 METHODS = ("marginal", "mpe", "sample")
 AS_TEXT = ("csv", "tsv")  # where cells that were observed stay as they were written, to the last digit
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
     parser.add_argument("-o", "--output", metavar="FILE", help="csv, json or parquet (default: CSV to standard output)")
+    add_formula_option(parser)
     parser.add_argument("--json", action="store_true", help="JSON instead of CSV on standard output")
     add_table_options(parser)
 
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         holes += sum(cell is None and value is not None for cell, value in zip(cells, own, strict=True))
         seen = cells if kind in AS_TEXT else table.typed_cells(table.index(name), _has_text(own))
         out.append([value if cell is None else cell for cell, value in zip(seen, own, strict=True)])
-    write_table_file(args.output, table.names, out, kind)
+    write_table_file(args.output, table.names, out, kind, args.escape_formulas)
     if args.output not in (None, "-"):
         say(f"{holes:,} cells filled, {table.n_rows:,} rows written to {args.output}")
     return 0

@@ -51,7 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    args = _parser().parse_args(arguments)
+    try:
+        args = _parser().parse_args(arguments)
+    except SystemExit:  # help was printed, or what is wrong was told
+        _flush_stdout()
+        raise
     try:
         _refuse_zero_bytes(args)
         status = int(args.run(args))
@@ -85,6 +89,13 @@ def _refuse_zero_bytes(args: argparse.Namespace) -> None:
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str | os.PathLike) and "\0" in os.fspath(text):
                 raise ParameterError(f"{name}: a zero byte in {os.fspath(text)!r}")
+
+
+def _flush_stdout() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _leave_stdout()
 
 
 def _leave_stdout() -> None:

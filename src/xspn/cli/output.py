@@ -4,6 +4,7 @@ Everything for people goes through `say`, so that names which hold control chara
 Everything for programs is UTF-8 and keeps the data as it is.
 """
 
+import argparse
 import codecs
 import json
 import os
@@ -61,6 +62,13 @@ def print_json(value: Any) -> int:
 
     write_utf8(json.dumps(json_value(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return 0
+
+
+def add_formula_option(parser: argparse.ArgumentParser) -> None:
+    """Add how text is written that spreadsheets compute."""
+    parser.add_argument(
+        "--escape-formulas", action="store_true", help="in CSV, put ' before text that a spreadsheet would compute"
+    )
 
 
 def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:

@@ -4,7 +4,7 @@ import argparse
 
 from xspn._core.errors import ParameterError
 from xspn.cli.inputs import names_of, read_model, seed_of
-from xspn.cli.output import check_outputs
+from xspn.cli.output import add_formula_option, check_outputs
 from xspn.cli.questions import evidence_of
 
 
@@ -15,6 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--given", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="what is known")
     parser.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
     parser.add_argument("-o", "--output", metavar="FILE", help="csv, json or parquet (default: CSV to standard output)")
+    add_formula_option(parser)
     parser.add_argument("--json", action="store_true", help="JSON instead of CSV on standard output")
 
 
@@ -32,5 +33,6 @@ def run(args: argparse.Namespace) -> int:
     known = evidence_of(args.given, circuit.columns)
     given = {j: circuit.columns.label(j, code) for j, code in known.items()}
     rows = circuit.sample(args.n, given=given, random_state=seed)
-    write_table_file(args.output, names_of(circuit.columns), plain_columns(circuit.columns, rows), kind)
+    values = plain_columns(circuit.columns, rows)
+    write_table_file(args.output, names_of(circuit.columns), values, kind, args.escape_formulas)
     return 0

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from xspn._core.text import printable
 from xspn.experiments.result import Result
 
 if TYPE_CHECKING:
@@ -61,14 +62,14 @@ def _bar(console: "Console", n_units: int) -> Iterator[Report]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("{task.fields[left]}"),
-        TextColumn("{task.description}", style="dim"),
+        TextColumn("{task.description}", style="dim", markup=False),
     )
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("", total=n_units, left="")
 
         def report(result: Result | None, note: str, done: float) -> None:
             left = f"about {time_left(_remaining(start, done))} left" if done < 1 else ""
-            bar.update(task, advance=1, description=note, left=left)
+            bar.update(task, advance=1, description=printable(note), left=left)
 
         yield report
 
@@ -86,7 +87,7 @@ def _lines(n_units: int) -> Report:
             return
         shown = now
         left = f"; about {time_left(_remaining(start, done))} left" if done < 1 else ""
-        sys.stderr.write(f"[{count}/{n_units}] {note}{left}\n")
+        sys.stderr.write(f"[{count}/{n_units}] {printable(note)}{left}\n")
         sys.stderr.flush()
 
     return report

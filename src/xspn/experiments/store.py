@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -146,8 +147,9 @@ class Store:
         if not self.folder.is_dir():
             return
         for path in self.folder.rglob(".*.part"):
-            if time.time() - path.stat().st_mtime > STALE_SECONDS:
-                path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # another run may have swept it
+                if time.time() - path.lstat().st_mtime > STALE_SECONDS:
+                    path.unlink()
 
 
 def read_result(path: Path, planned: Planned | None = None) -> Result:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from errno import EACCES, EISDIR, ENOENT
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from xspn._core.errors import DataTypeError, FormatError, ParameterError
 from xspn.io.binary_format import from_binary, to_binary
 from xspn.io.container import MAGIC
 from xspn.io.json_format import from_json_with_notes, to_json
-from xspn.io.limits import LARGEST_TEXT
+from xspn.io.limits import LARGEST_FILE, LARGEST_TEXT
 from xspn.model import Circuit
 
 BINARY_SUFFIX = ".xspn"
@@ -71,7 +71,22 @@ def load(path: str | os.PathLike[str]) -> Circuit:
 def load_with_notes(path: str | os.PathLike[str]) -> tuple[Circuit, dict[str, Any]]:
     """Read a circuit and the notes that were saved with it."""
     file = Path(path)
-    return read_model(file.read_bytes(), str(file))
+    with file.open("rb") as stream:
+        content = _bounded(stream, str(file))
+    return read_model(content, str(file))
+
+
+def _bounded(stream: BinaryIO, source: str) -> bytes:
+    """Return the content of a file, or of a pipe, that is no larger than models can be."""
+    parts = [stream.read(len(MAGIC))]
+    most = LARGEST_FILE if parts[0] == MAGIC else LARGEST_TEXT
+    size = os.fstat(stream.fileno()).st_size
+    while size <= most and (part := stream.read(1 << 24)):
+        parts.append(part)
+        size = max(size, sum(map(len, parts)))
+    if size > most:
+        raise FormatError(f"{source}: {size:,} bytes or more, of which at most {most:,} are read")
+    return b"".join(parts)
 
 
 def read_model(content: bytes, source: str) -> tuple[Circuit, dict[str, Any]]:

@@ -3,6 +3,7 @@
 | what | limit |
 |---|---|
 | a model as JSON text | 512 MiB; larger models are stored in the binary form |
+| a model in the binary form | 16 GiB |
 | an integer in JSON | 40 digits |
 | nesting of JSON lists and objects | 100 levels |
 | columns of a table | 10,000,000 |
@@ -22,6 +23,7 @@ from typing import Any, NoReturn
 from xspn._core.errors import FormatError
 
 LARGEST_TEXT = 512 << 20  # bytes
+LARGEST_FILE = 16 << 30
 MOST_DIGITS = 40
 DEEPEST = 100
 MOST_COLUMNS = 10_000_000

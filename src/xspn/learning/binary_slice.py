@@ -33,14 +33,12 @@ class BitSlice(Slice):
         return self._bits.constant()
 
     def independent_groups(self, config: LearnConfig) -> list[IntArray]:
-        """Return the components of the graph of the G-test, unless their variables exclude each other.
+        """Return the components of the graph of the G-test."""
+        return independent_groups(self._bits, config.independence_threshold)
 
-        Of a hundred categories, of which each row has one, no two seem to depend on each other.
-        """
-        groups = independent_groups(self._bits, config.independence_threshold)
-        if config.score_overrules and groups_exclude_each_other(self._bits, groups, config.independence_threshold):
-            return [np.arange(self.n)]
-        return groups
+    def groups_exclude_each_other(self, groups: list[IntArray], config: LearnConfig) -> bool:
+        """Whether the number of ones varies far less than that of independent groups would."""
+        return groups_exclude_each_other(self._bits, groups, config.independence_threshold)
 
     def exchangeable_suffices(self, config: LearnConfig) -> bool:
         """Return True: a leaf with a probability for each count holds any exchangeable distribution of bits."""

@@ -82,6 +82,14 @@ def decide(
         return Decision(Operation.CLUSTER, test=test, note="exchangeable, but no single leaf fits the rows")
     if known is not Dependence.CONNECTED:
         groups = slice.independent_groups(config)
+        if config.score_overrules and slice.groups_exclude_each_other(groups, config):
+            return _of_exclusive(slice, test)
+        odd = None if test is None or not config.score_overrules else test.odd_one_out(config.significance)
+        if odd is not None and len(groups) > 1 and any(group.tolist() == [odd] for group in groups):
+            # Among many other columns some seem dependent by chance; they are better looked at without this one.
+            rest = np.delete(np.arange(slice.n), odd)
+            kinds = [Dependence.INDEPENDENT, Dependence.UNKNOWN]
+            return Decision(Operation.INDEPENDENT, [np.array([odd]), rest], kinds, test=test)
         undecided = len(groups) == slice.n and test is not None and config.score_overrules
         # With many rows a test rejects for deviations that do no harm, and no two variables need depend on each other
         # for all of them to do so (parity). Where the choice is between these two models, the score decides.
@@ -89,6 +97,17 @@ def decide(
             return Decision(Operation.EXCHANGEABLE, test=test, note="counts predict better than independent variables")
         if len(groups) > 1:
             return Decision(Operation.INDEPENDENT, *_factors(groups, config.components), test=test)
+    return Decision(Operation.CLUSTER, test=test)
+
+
+def _of_exclusive(slice: Slice, test: TestResult | None) -> Decision:
+    """Return what to do with variables that exclude each other: no product, and clusters only if they are worth it.
+
+    Of a hundred categories, of which each row has one, no two seem to depend on each other. To tell them apart takes a
+    cluster each; so what speaks against exchangeability must outweigh its parameters (by Hannan and Quinn's criterion).
+    """
+    if test is not None and test.statistic <= test.dof * 2 * np.log(np.log(max(slice.total, 3.0))):
+        return Decision(Operation.EXCHANGEABLE, test=test, note="its differences are not worth their parameters")
     return Decision(Operation.CLUSTER, test=test)
 
 

@@ -40,6 +40,10 @@ class Slice(ABC):
     def independent_groups(self, config: "LearnConfig") -> list[IntArray]:
         """Return the connected components of the dependence graph, in the order of their first variable."""
 
+    def groups_exclude_each_other(self, groups: list[IntArray], config: "LearnConfig") -> bool:
+        """Whether groups that no two variables connect are anything but independent: of many, a row has few."""
+        return False
+
     @abstractmethod
     def exchangeable_predicts_better(self, config: "LearnConfig") -> bool:
         """Whether an exchangeable leaf predicts left-out rows better than independent variables do."""

@@ -203,7 +203,7 @@ def _text(cells: AnyArray, wish: Wish | None, where: Where) -> Reading:
     if wish is not None and wish.domain is not None:
         expected = wish.domain.cardinality
     if expected is not None and len(seen) > expected:
-        row = next(row for row, cell in enumerate(cells) if cell == seen[expected])
+        row = next(row for row, cell in enumerate(cells) if not is_missing(cell) and cell == seen[expected])
         raise DataError(
             f"{where.what}: expected {expected} different labels, found {seen[expected]!r} besides at {where.cell(row)}"
         )

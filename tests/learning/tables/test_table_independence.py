@@ -98,3 +98,27 @@ def test_nearly_constant_numbers_have_two_bins():
     bins = rank_bins(values, np.ones(100), REAL, 100.0)
     assert set(bins.tolist()) == {0, 1}
     assert (bins[:95] == bins[0]).all()
+
+
+def test_a_fraction_of_a_row_does_not_divide_the_evidence_away(rng):
+    """Rows belong to clusters in part: a name of which a thousandth of a row is left must not hide all the others."""
+    name = rng.integers(0, 3, 300)
+    X = np.column_stack([name, rng.normal(size=300) + 2 * (name == 0)])
+    rare, weights = np.array([[3.0, 0.0]]), np.append(np.ones(300), 1e-3)
+    p = independence_p_values(table_summary(np.vstack([X, rare]), [Domain(4), REAL], weights))
+    without = independence_p_values(table_summary(X, [Domain(4), REAL]))
+    assert without[0, 1] < 1e-10
+    assert np.log(p[0, 1]) == pytest.approx(np.log(without[0, 1]), rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_name_of_few_rows_is_not_drowned_by_the_others(seed):
+    """Twelve names, one of 14 rows with other numbers: no independence, though all names together look like chance."""
+    rng = np.random.default_rng(seed)
+    name = np.append(rng.integers(0, 11, 400), np.full(14, 11))
+    numbers = rng.normal(size=(414, 1)) + 2.2 * (name == 11)[:, None]
+    X, domains = np.column_stack([name, numbers, rng.normal(size=414)]), [Domain(12), REAL, REAL]
+    groups = independent_groups(table_summary(X, domains), 5.0)
+    assert [group.tolist() for group in groups] == [[0, 1], [2]]
+    mixed = np.column_stack([rng.permutation(name), X[:, 1:]])
+    assert len(independent_groups(table_summary(mixed, domains), 5.0)) == 3

@@ -74,11 +74,11 @@ def scaled_arrays(tape: Tape, log_triangle: FloatArray) -> ScaledArrays:
     numbers = tape.numbers
     weight = _parameters(numbers.weight, NONE)
     bernoulli, tree = _parameters(numbers.bernoulli_p, 0.0), _parameters(numbers.tree_p, NONE)
-    parts = (_gaps(tape, bernoulli[0], tree[0]), *weight, *bernoulli, *tree)
-    parts += (*scaled(numbers.count_log_w), *scaled(log_triangle))
-    for part in parts:
-        part.flags.writeable = False
-    return ScaledArrays(*parts)
+    gaps, counts, triangle = _gaps(tape, bernoulli[0], tree[0]), scaled(numbers.count_log_w), scaled(log_triangle)
+    arrays = ScaledArrays(gaps, *weight, *bernoulli, *tree, *counts, *triangle)
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
 
 
 def _gaps(tape: Tape, bernoulli: FloatArray, tree: FloatArray) -> AnyArray:
@@ -287,6 +287,32 @@ def _tell(
 
 
 @njit(nogil=True)
+def _tell_alone(
+    v: Array,
+    e: Array,
+    out: int,
+    codes: Array,
+    c: int,
+    zero: float,
+    zero_e: float,
+    one: float,
+    one_e: float,
+    best: bool,
+) -> None:
+    """The same for a node without children, which has a parameter to tell, or nothing where it is missing."""
+    other, other_e = 1.0, 0.0
+    if best:
+        first = zero_e > one_e or (zero_e == one_e and zero > one)
+        other, other_e = (zero, zero_e) if first else (one, one_e)
+    for r in range(v.shape[1]):
+        x = v[out, r] * (one if codes[c, r] == 1 else (zero if codes[c, r] == 0 else other))
+        k = e[out, r] + (one_e if codes[c, r] == 1 else (zero_e if codes[c, r] == 0 else other_e))
+        small = x < 1.0
+        v[out, r] = x * BASE if small else x
+        e[out, r] = k - 1.0 if small else k
+
+
+@njit(nogil=True)
 def tree_messages(
     v: Array,
     e: Array,
@@ -294,6 +320,7 @@ def tree_messages(
     codes: Array,
     variables: Array,
     parents: Array,
+    has_children: Array,
     m: Array,
     me: Array,
     a: int,
@@ -308,19 +335,20 @@ def tree_messages(
         e[out, r] = 0.0
     for j in range(b - a):
         c = variables[a + j]
-        for value in range(2):
+        for value in range(2 if has_children[a + j] else 0):
             for r in range(v.shape[1]):
                 ruled_out = codes[c, r] == 1 - value
                 below[2 * j + value, r] = 0.0 if ruled_out else 1.0
                 below_e[2 * j + value, r] = NONE if ruled_out else 0.0
     for j in range(b - a - 1, -1, -1):
         i, parent = a + j, parents[a + j]
-        if parent < 0:
-            _tell(v, e, out, below, below_e, j, m[i, 0], me[i, 0], m[i, 1], me[i, 1], best)
-        else:
-            k = 2 * parent
-            _tell(below, below_e, k, below, below_e, j, m[i, 0], me[i, 0], m[i, 1], me[i, 1], best)
-            _tell(below, below_e, k + 1, below, below_e, j, m[i, 2], me[i, 2], m[i, 3], me[i, 3], best)
+        for u in range(1 if parent < 0 else 2):
+            zero, zero_e, one, one_e = m[i, 2 * u], me[i, 2 * u], m[i, 2 * u + 1], me[i, 2 * u + 1]
+            to, to_e, k = (v, e, out) if parent < 0 else (below, below_e, 2 * parent + u)
+            if has_children[i]:
+                _tell(to, to_e, k, below, below_e, j, zero, zero_e, one, one_e, best)
+            else:
+                _tell_alone(to, to_e, k, codes, variables[i], zero, zero_e, one, one_e, best)
 
 
 @njit(nogil=True)
@@ -395,6 +423,7 @@ def scaled_upward(
                 codes,
                 t.tree_variable,
                 t.tree_parent,
+                t.tree_has_children,
                 s.tree_m,
                 s.tree_e,
                 a,

@@ -11,8 +11,10 @@ from typing import Any
 
 from xspn._core.errors import DataError, MissingExtraError, ParameterError
 from xspn.io.files import write_bytes
+from xspn.io.tables.table_file import NUMBER
 
 STDOUT = "-"
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a text begins with that spreadsheets compute
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".txt": "csv", ".json": "json", ".parquet": "parquet", ".pq": "parquet"}
 
 
@@ -27,14 +29,19 @@ def format_of(path: str | None) -> str:
 
 
 def write_table_file(
-    path: str | None, names: Sequence[str], columns: Sequence[Sequence[Any]], kind: str | None = None
+    path: str | None,
+    names: Sequence[str],
+    columns: Sequence[Sequence[Any]],
+    kind: str | None = None,
+    escape_formulas: bool = False,
 ) -> None:
     """Write columns of plain values; None and "-" are standard output.
 
-    CSV has an empty cell for None, JSON (a list of objects, one for each row) null. Cells are written as they are; for
-    those that a spreadsheet would take for formulas see docs/cli.md.
+    CSV has an empty cell for None, JSON (a list of objects, one for each row) null. Text is written as it is, so that
+    it is the same when it is read again; with `escape_formulas`, text in CSV that a spreadsheet would take for a
+    formula has an apostrophe before it.
     """
-    content = rendered(names, columns, kind or format_of(path))
+    content = rendered(names, columns, kind or format_of(path), escape_formulas)
     if path is None or path == STDOUT:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
@@ -59,12 +66,14 @@ def json_value(value: Any) -> Any:
     return None if isnan(value) else "inf" if value > 0 else "-inf"
 
 
-def rendered(names: Sequence[str], columns: Sequence[Sequence[Any]], kind: str) -> bytes:
+def rendered(names: Sequence[str], columns: Sequence[Sequence[Any]], kind: str, escape_formulas: bool = False) -> bytes:
     r"""Return the content of a file.
 
     Examples:
         >>> rendered(["a", "b"], [[1, None], ["x", "y"]], "csv")
         b'a,b\n1,x\n,y\n'
+        >>> rendered(["a"], [["=cmd()", "-1"]], "csv", escape_formulas=True)
+        b"a\n'=cmd()\n-1\n"
     """
     if kind == "parquet":
         return _parquet(names, columns)
@@ -75,9 +84,15 @@ def rendered(names: Sequence[str], columns: Sequence[Sequence[Any]], kind: str) 
         return ("[\n" + ",\n".join(lines) + "\n]\n").encode("utf-8", "backslashreplace")
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
+    for row in (names, *rows):
+        writer.writerow([_without_formula(cell) for cell in row] if escape_formulas else row)
     return stream.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _without_formula(cell: Any) -> Any:
+    """Return a text that no spreadsheet computes; numbers are none."""
+    is_formula = isinstance(cell, str) and cell.startswith(FORMULAS) and not NUMBER.fullmatch(cell)
+    return f"'{cell}" if is_formula else cell
 
 
 def _parquet(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> bytes:

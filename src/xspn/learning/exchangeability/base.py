@@ -44,6 +44,17 @@ class TestResult:
         """Whether exchangeability is rejected at this level."""
         return self.p_value < level
 
+    def odd_one_out(self, level: float) -> int | None:
+        """Return the one column without which nothing seems to speak against exchangeability at this level, if any."""
+        part = str(self.parts.get("decided_by")).removeprefix("max_")
+        if part == self.parts.get("decided_by") or len(self.parts.get(f"member_{part}", ())) != 1:
+            return None
+        rest = [
+            p for key, p in self.parts.items() if key.startswith("p_") and key not in (f"p_{part}", f"p_max_{part}")
+        ]
+        alone = min([self.parts[f"others_{part}"], *rest]) >= level
+        return int(self.parts[f"member_{part}"][0]) if alone else None
+
 
 def check_test_options(method: str, options: Iterable[str]) -> None:
     """Refuse a test that nobody registered, and options that it does not have."""
@@ -73,6 +84,7 @@ def in_parts(found: Mapping[str, Part], columns: IntArray | None = None, **notes
             parts |= {f"max_{name}": single.deviation, f"p_max_{name}": single.p_value, f"member_{name}": member}
             # If the sum of the others is less remarkable, it is this one that makes the sum what it is.
             others = tail(part.dof - 1, max(part.value - single.deviation**2, 0.0))
+            parts[f"others_{name}"] = others
             by_one = single.p_value <= max(p, others)
             decided = (f"max_{name}", single.deviation**2, 1.0) if by_one else (name, part.value, part.dof)
             tested.append((either(p, single.p_value), *decided))

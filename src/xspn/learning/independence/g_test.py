@@ -71,29 +71,23 @@ def groups_exclude_each_other(summary: Summary, groups: list[IntArray], threshol
     Variables of which each row has one, or a fixed number, seem independent two by two if they are many, and are
     anything but that together. The variance of a row's ones is the sum of the groups' variances if they are
     independent, with a relative error of √(2/N); the limit of its square is that of the G-test. Only half of that sum
-    or less is taken to be exclusion. Missing cells hide a row's number of ones.
+    or less is taken to be exclusion. Where cells are missing, N is the mean number of rows that have a pair.
     """
-    if len(groups) == 1 or not summary.complete:
+    if len(groups) == 1:
         return False
-    counts = np.arange(summary.n + 1)
-    mean = float(summary.totals @ counts) / summary.total
-    variance = float(summary.totals @ (counts - mean) ** 2) / summary.total
-    independent = _variance_of_groups(summary, groups)
-    missing = 1 - variance / independent if independent > 0 else 0.0
-    return missing > LEAST_EXCLUSION and summary.total / 2 * missing**2 >= 2 * threshold
-
-
-def _variance_of_groups(summary: Summary, groups: list[IntArray]) -> float:
-    """Return the sum of the variances of the groups' numbers of ones."""
-    p = summary.ones / summary.total
     of_group = np.empty(summary.n, dtype=np.int64)
     for k, group in enumerate(groups):
         of_group[group] = k
-    found = 0.0
+    of_all, independent, seen = 0.0, 0.0, 0.0
     for block in summary.blocks():
-        same = of_group[block][:, None] == of_group[None, :]
-        found += float(((summary.pairs_of(block) / summary.total - np.outer(p[block], p)) * same).sum())
-    return found
+        ones, others, both = summary.where_seen(block)
+        rows = np.maximum(both, 1.0)
+        covariance = summary.pairs_of(block) / rows - ones / rows * (others / rows)
+        of_all += float(covariance.sum())
+        independent += float(covariance[of_group[block][:, None] == of_group[None, :]].sum())
+        seen += float(np.mean(both)) * len(covariance) / summary.n
+    lacking = 1 - of_all / independent if independent > 0 else 0.0
+    return lacking > LEAST_EXCLUSION and seen / 2 * lacking**2 >= 2 * threshold
 
 
 def components(adjacent: BoolArray) -> list[IntArray]:

@@ -44,10 +44,8 @@ def groups_of_columns(cells: FloatArray, weights: FloatArray, domains: Sequence[
 
 def blocks_of(alike: BoolArray, cells: FloatArray, weights: FloatArray) -> list[IntArray]:
     """Part the columns into blocks of which all members are alike; columns are taken by their mean, not their place."""
-    seen = ~np.isnan(cells)
-    means = weights @ np.where(seen, cells, 0.0) / np.maximum(weights @ seen, TINY)
     blocks: list[list[int]] = []
-    for column in np.argsort(means, kind="stable").tolist():
+    for column in np.argsort(_means(cells, weights), kind="stable").tolist():
         home = next((block for block in blocks if alike[column, block].all()), None)
         if home is None:
             blocks.append([column])
@@ -80,7 +78,7 @@ def alike(
         own = own[(asked[np.ix_(own, own)].sum(axis=1) > 1)]
         if len(own) < 2:
             continue
-        part, places = cells[:, own], np.ix_(own, own)
+        part, places = cells if len(own) == n else cells[:, own], np.ix_(own, own)
         if domain.cardinality is not None and (domain.cardinality <= MOST_NAMES or not domain.ordered):
             pairs = _alike_names(part, weights, domain.cardinality, slack)
         else:
@@ -95,13 +93,19 @@ class _Pairs:
     def __init__(self, n: int) -> None:
         self.rows, self.first, self.squares, self.products = (np.zeros((n, n)) for _ in range(4))
 
-    def add(self, feature: FloatArray, seen: FloatArray, weights: FloatArray) -> None:
+    def add(self, feature: FloatArray, seen: BoolArray, weights: FloatArray) -> None:
         """Add rows of a feature that is 0 where a cell is missing."""
         weighted = feature * weights[:, None]
-        self.rows += (seen * weights[:, None]).T @ seen
-        self.first += weighted.T @ seen  # Σ f_i over the rows that have j
-        self.squares += (weighted * feature).T @ seen
         self.products += weighted.T @ feature
+        if seen.all():
+            self.rows += weights.sum()
+            self.first += weighted.sum(axis=0)[:, None]
+            self.squares += (weighted * feature).sum(axis=0)[:, None]
+            return
+        has = seen.astype(np.float64)
+        self.rows += (has * weights[:, None]).T @ has
+        self.first += weighted.T @ has  # Σ f_i over the rows that have j
+        self.squares += (weighted * feature).T @ has
 
     def evidence(self) -> FloatArray:
         """Return by how many nats two means are more likely than one, for the paired differences of the feature."""
@@ -125,8 +129,7 @@ def _alike_names(cells: FloatArray, weights: FloatArray, n_values: int, slack: f
     for value in range(n_values):
         sums = _Pairs(n)
         for rows in _in_blocks(cells):
-            seen = (~np.isnan(cells[rows])).astype(np.float64)
-            sums.add((cells[rows] == value).astype(np.float64), seen, weights[rows])
+            sums.add((cells[rows] == value).astype(np.float64), ~np.isnan(cells[rows]), weights[rows])
         total = np.maximum(sums.rows, 1.0)
         apart = np.abs(sums.first - sums.first.T) / total
         error = np.sqrt(np.maximum(sums.squares + sums.squares.T - 2 * sums.products, 0.0)) / total
@@ -137,15 +140,13 @@ def _alike_names(cells: FloatArray, weights: FloatArray, n_values: int, slack: f
 def _alike_numbers(cells: FloatArray, weights: FloatArray, asked: BoolArray, slack: float) -> BoolArray:
     """Compare location and spread."""
     n = cells.shape[1]
-    seen = ~np.isnan(cells)
-    center = weights @ np.where(seen, cells, 0.0) / np.maximum(weights @ seen, TINY)
-    # Sums about a point between the columns: a million and a bit loses no digits.
-    middle = float(np.median(center))
+    center = _means(cells, weights)
+    middle = float(np.median(center))  # sums about a point between the columns: a million and a bit loses no digits
     places, spreads = _Pairs(n), _Pairs(n)
     for rows in _in_blocks(cells):
-        own = seen[rows].astype(np.float64)
-        places.add(np.where(seen[rows], cells[rows] - middle, 0.0), own, weights[rows])
-        spreads.add(np.where(seen[rows], (cells[rows] - center) ** 2, 0.0), own, weights[rows])
+        seen = ~np.isnan(cells[rows])
+        places.add(np.where(seen, cells[rows] - middle, 0.0), seen, weights[rows])
+        spreads.add(np.where(seen, (cells[rows] - center) ** 2, 0.0), seen, weights[rows])
     total = np.maximum(places.rows, 1.0)
     error = np.sqrt(1 / total)
     variances = spreads.first / total  # of i, in the rows that have j
@@ -156,20 +157,35 @@ def _alike_numbers(cells: FloatArray, weights: FloatArray, asked: BoolArray, sla
     good &= good.T
     price = _price(places.rows, PARTS)
     good &= (places.evidence() < price) & (spreads.evidence() < price)
-    for i, j in zip(*np.nonzero(np.triu(good, 1)), strict=True):
-        both = seen[:, i] & seen[:, j]
-        one, other, own = cells[both, i], cells[both, j], weights[both]
-        around = (center[i] + center[j]) / 2
-        most = max(_of_signs(one - other, own), _of_signs(np.abs(one - around) - np.abs(other - around), own))
-        good[i, j] = good[j, i] = most < price[i, j]
+    good &= _evidence_of_signs(cells, weights, center, good) < price
     return np.asarray(good)
 
 
-def _of_signs(differences: FloatArray, weights: FloatArray) -> float:
-    """Return by how many nats another share of positive differences is more likely than one half."""
-    above, below = float(weights[differences > 0].sum()), float(weights[differences < 0].sum())
-    total = max(above + below, TINY)
-    return float(xlogy(above, 2 * above / total) + xlogy(below, 2 * below / total))
+def _evidence_of_signs(cells: FloatArray, weights: FloatArray, center: FloatArray, asked: BoolArray) -> FloatArray:
+    """Return by how many nats one column is rather above the other, or farther from their middle, than a coin toss."""
+    n = len(center)
+    counts = np.zeros((2, 2, n, n))  # (location or spread, above or below, i, j)
+    for rows in _in_blocks(cells):
+        own, block = weights[rows], cells[rows]
+        for i in range(n - 1):
+            js = i + 1 + np.flatnonzero(asked[i, i + 1 :])
+            one, others, middle = block[:, [i]], block[:, js], (center[i] + center[js]) / 2
+            for k, apart in enumerate((one - others, np.abs(one - middle) - np.abs(others - middle))):
+                counts[k, 0, i, js] += own @ (apart > 0)  # what is missing is neither above nor below
+                counts[k, 1, i, js] += own @ (apart < 0)
+    total = np.maximum(counts.sum(axis=1, keepdims=True), TINY)
+    evidence = xlogy(counts, 2 * counts / total).sum(axis=1).max(axis=0)
+    return np.asarray(evidence + evidence.T)
+
+
+def _means(cells: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the mean of each column; 0 where nothing is seen."""
+    sums, mass = np.zeros(cells.shape[1]), np.zeros(cells.shape[1])
+    for rows in _in_blocks(cells):
+        seen = ~np.isnan(cells[rows])
+        sums += weights[rows] @ np.where(seen, cells[rows], 0.0)
+        mass += weights[rows] @ seen
+    return np.asarray(sums / np.maximum(mass, TINY))
 
 
 def _in_blocks(cells: FloatArray) -> list[slice]:

@@ -12,8 +12,6 @@ from xspn.learning.tables.fallback.ordered import TINY, ordered_probabilities
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.categorical import Categorical
 
-EVEN = 0.1  # of the pseudo-counts of a leaf in a context
-
 
 def factorized_leaves(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate:
     """Return a product of univariate leaves, one for each column (one leaf for a single column)."""
@@ -38,26 +36,8 @@ def _discrete_leaf(data: TableLeafData, position: int, variable: int, alpha: flo
     if k > 2 and data.own.columns[position].domain.ordered and counts.sum() > 0:
         p, without = ordered_probabilities(counts, own, alpha, data.unit)
         return Categorical(variable, p), safe_log(without)
-    pseudo = k * alpha * _prior(counts - own, data.unit - 1.0, alpha)
     total = counts.sum() + k * alpha
-    p = (counts + pseudo) / total if total > 0 else np.full(k, 1.0 / k)
-    kept = np.maximum(counts - data.unit, 0.0) + pseudo
+    p = (counts + alpha) / total if total > 0 else np.full(k, 1.0 / k)
+    kept = np.maximum(counts - data.unit, 0.0) + alpha
     scores = safe_log(kept / max(float(total) - data.unit, TINY))
     return (Bernoulli(variable, p=float(p[1])) if k == 2 else Categorical(variable, p / p.sum())), scores
-
-
-def _prior(context: FloatArray, scale: float, alpha: float) -> FloatArray:
-    """Return how pseudo-counts are shared out among values: mostly as the context has them, evenly without any.
-
-    Even shares would add up over the leaves of a circuit, and a category of few rows would be found everywhere.
-
-    Args:
-        context: How often each value occurs in the context, scaled.
-        scale: The scale.
-        alpha: The pseudo-count of each value.
-    """
-    k = len(context)
-    if scale <= 0 or context.sum() <= 0:
-        return np.full(k, 1.0 / k)
-    counts = np.maximum(context, 0.0) / scale
-    return np.asarray(EVEN / k + (1 - EVEN) * (counts + alpha) / (counts.sum() + k * alpha))
