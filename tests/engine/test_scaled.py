@@ -12,7 +12,10 @@ from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Product
 from xspn._core.errors import EvidenceError
 from xspn.engine import RowBlock, Semiring, Simple
 from xspn.engine.compiled import Compiled
+from xspn.engine.kernels.arrays import room_for
+from xspn.engine.kernels.scaled_arrays import scaled_room
 from xspn.engine.scaled import Scaled
+from xspn.leaves import BetaBinomial
 
 
 def scaled_of(circuit, threads=1):
@@ -230,3 +233,11 @@ def test_very_unlikely_rows_cost_about_as_much_as_others():
     assert seconds_per_row(fast.log_likelihood, unlikely) < 10 * seconds_per_row(fast.log_likelihood, ordinary)
     few, others = unlikely[:100], ordinary[:100]
     assert seconds_per_row(fast.marginals, few) < 15 * seconds_per_row(fast.marginals, others)
+
+
+def test_more_ones_than_two_bytes_count():
+    """Counters that wrap around gave another log-likelihood; kernels are not run here, for they would be compiled."""
+    for n, width in ((60_000, 2), (70_000, 4)):
+        tape = Compiled(Circuit(BetaBinomial(range(n), mean=0.3, dispersion=0.1)).program).tape
+        rooms = room_for(tape, np.float64, 8, n, 1, down=False), scaled_room(tape, 8, n, 1, down=False)
+        assert [room.counters.dtype.itemsize for room in rooms] == [width, width]

@@ -11,14 +11,14 @@ from xspn._core.checks import Names
 from xspn.engine.backend import Backend, Counts, refuse_impossible
 from xspn.engine.gathered import Gathered
 from xspn.engine.kernels.arrays import BEST, PARTIAL, WHOLE, Statistics, no_statistics
-from xspn.engine.kernels.scaled import (
+from xspn.engine.kernels.scaled import scaled_upward
+from xspn.engine.kernels.scaled_arrays import (
     ScaledArrays,
     ScaledRoom,
     logarithms,
     scaled,
     scaled_arrays,
     scaled_room,
-    scaled_upward,
 )
 from xspn.engine.kernels.scaled_walk import LEARN, MARGINALS, SCORE, scaled_walk
 from xspn.engine.program import Program

@@ -18,7 +18,8 @@ from xspn.engine.kernels.leaves import (
     tree_statistics,
     whole_tree_statistics,
 )
-from xspn.engine.kernels.scaled import BASE, NONE, STEP, scaled_upward, share_of, step_up, tree_messages
+from xspn.engine.kernels.scaled import scaled_upward, share_of, step_up, tree_messages
+from xspn.engine.kernels.scaled_arrays import BASE, NONE, STEP
 from xspn.engine.kernels.up import count_ones, encode
 
 Array = Any
