@@ -49,8 +49,9 @@ class Gaussian(Univariate):
 
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the log-density, or 0 where the value is missing."""
-        z = (x[:, 0] - self.mean) / self.std
-        return np.where(np.isnan(z), 0.0, -0.5 * (z * z + LOG_2PI) - np.log(self.std))
+        with np.errstate(over="ignore"):  # a logarithm beyond the largest number is −inf
+            z = (x[:, 0] - self.mean) / self.std
+            return np.where(np.isnan(z), 0.0, -0.5 * (z * z + LOG_2PI) - np.log(self.std))
 
     @classmethod
     def together(cls, leaves: Sequence[Self]) -> Together:
@@ -60,9 +61,10 @@ class Gaussian(Univariate):
         log_std = np.log(std)
 
         def log_prob(values: FloatArray, best: bool) -> FloatArray:
-            z = (values.T[columns] - mean) / std
-            missing = np.isnan(z)
-            known = -0.5 * (np.where(missing, 0.0, z * z) + LOG_2PI) - log_std
+            with np.errstate(over="ignore"):  # a logarithm beyond the largest number is −inf
+                z = (values.T[columns] - mean) / std
+                missing = np.isnan(z)
+                known = -0.5 * (np.where(missing, 0.0, z * z) + LOG_2PI) - log_std
             return known if best else np.where(missing, 0.0, known)
 
         return log_prob
