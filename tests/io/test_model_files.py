@@ -292,6 +292,12 @@ def test_readers_never_see_half_a_model(tmp_path):
     assert os.listdir(tmp_path) == ["model.xspn"]
 
 
+def test_densities_beyond_the_largest_number_are_no_fault():
+    """Whether leaves are asked together or one by one."""
+    circuit = Circuit(Sum([0.5, 0.5], [Gaussian(0, mean=m, std=1e-200) for m in (0.0, 1e300)]))
+    assert circuit.log_likelihood([[1.0]])[0] == circuit.root.children[0].log_prob(np.array([[1.0]]))[0] == -np.inf
+
+
 # -- large models ------------------------------------------------------------------------------------------------------
 
 

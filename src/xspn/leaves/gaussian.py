@@ -61,9 +61,10 @@ class Gaussian(Univariate):
         log_std = np.log(std)
 
         def log_prob(values: FloatArray, best: bool) -> FloatArray:
-            z = (values.T[columns] - mean) / std
-            missing = np.isnan(z)
-            known = -0.5 * (np.where(missing, 0.0, z * z) + LOG_2PI) - log_std
+            with np.errstate(over="ignore"):  # a logarithm beyond the largest number is −inf
+                z = (values.T[columns] - mean) / std
+                missing = np.isnan(z)
+                known = -0.5 * (np.where(missing, 0.0, z * z) + LOG_2PI) - log_std
             return known if best else np.where(missing, 0.0, known)
 
         return log_prob
