@@ -200,6 +200,10 @@ WRONG = {
         ["show", "model.json", "--png", "a.png", "--map", "./a.png"],
         "a.png: named for two outputs",
     ),
+    "a model over its checkpoint": (
+        ["fit", "half.parquet", "-o", "c.json", "--checkpoint", "c.json", "--cluster", "local"],
+        "c.json: named for two outputs",
+    ),
     "an output without a name": ([*FIT, "-o", ""], "'': expected the name of a file to write to"),
     "an output with a zero byte": ([*FIT, "-o", "a\0b"], "a zero byte in 'a\\x00b'"),
     "an input with a zero byte": (["query", "a\0b"], "a zero byte in 'a\\x00b'"),
@@ -231,6 +235,14 @@ def test_one_line_that_helps(files, run, name):
 
 def test_there_are_at_least_thirty():
     assert len(WRONG) >= 30
+
+
+def test_an_archive_out_of_all_proportion_is_not_unpacked(files, run, monkeypatch):
+    monkeypatch.setattr("xspn.io.tables.read.MOST_BYTES", 100_000)
+    np.savez_compressed("bomb.npz", X=np.zeros((100_000, 2)))
+    status, out, err = run("fit", "bomb.npz", *OUT)
+    assert (status, out) == (2, "")
+    assert "bomb.npz: not an npz file of plain arrays (1,600,128 bytes in " in err
 
 
 def test_impossible_evidence_is_said_plainly(tmp_path, run):
