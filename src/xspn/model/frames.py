@@ -79,8 +79,8 @@ def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, d
         return values  # a column of text in which every cell was empty: numbers must not become words
     if labels is None:
         values = _numbers(codes, domain, dtype)
-    elif getattr(dtype, "kind", "O") in "biufc" and any(isinstance(label, str) for label in labels):
-        return values  # a column in which every cell was empty: its type is that of NaN, and cannot hold words
+    elif any(_is_too_much(label, getattr(dtype, "kind", "O")) for label in labels):
+        return values  # an empty column, or one that shares the labels of others: its type cannot hold all of them
     if (
         np.isnan(codes).any()
         and str(dtype)[:3] in ("boo", "int", "uin")
@@ -89,6 +89,11 @@ def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, d
     ):
         return values  # nothing stands for a missing value in this type
     return pandas.array(values, dtype=dtype) if str(dtype) != "object" else np.asarray(values, dtype=object)
+
+
+def _is_too_much(label: Any, kind: str) -> bool:
+    """Whether a column of this kind of numbers cannot hold a label: a word, or a fraction among whole numbers."""
+    return kind in "biufc" and (isinstance(label, str) or (kind in "iu" and label != int(label)))
 
 
 def _labelled(codes: FloatArray, labels: Labels) -> AnyArray:
