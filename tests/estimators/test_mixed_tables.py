@@ -172,6 +172,14 @@ def test_samples_of_a_column_of_text_without_any_text_can_be_read_again(rng, dty
     assert np.isfinite(model.score_samples(model.sample(5, random_state=0))).all()
 
 
+def test_labels_that_columns_share_come_back_whole_in_a_column_of_whole_numbers(rng):
+    frame = pd.DataFrame({"a": rng.choice([2000.5, 1.0], 30), "b": rng.choice([1, 2000], 30)})
+    model = XSPN(domains="categorical", smoothing=5.0, random_state=0).fit(frame)
+    drawn = model.sample(200, random_state=0)
+    assert set(drawn["b"]) == {1, 2000, 2000.5}
+    assert np.isfinite(model.score_samples(drawn)).all()
+
+
 def test_arrays_of_numbers_come_back_as_arrays(rng):
     X = np.column_stack(
         [rng.integers(0, 2, 200), rng.integers(0, 5, 200), rng.normal(size=200), rng.integers(2001, 2004, 200)]

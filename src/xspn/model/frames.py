@@ -78,8 +78,8 @@ def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, d
         return values  # a column of text in which every cell was empty: numbers must not become words
     if labels is None:
         values = _numbers(codes, domain, dtype)
-    elif getattr(dtype, "kind", "O") in "biufc" and any(isinstance(label, str) for label in labels):
-        return values  # a column in which every cell was empty: its type is that of NaN, and cannot hold words
+    elif any(_is_too_much(label, getattr(dtype, "kind", "O")) for label in labels):
+        return values  # an empty column, or one that shares the labels of others: its type cannot hold all of them
     if (
         np.isnan(codes).any()
         and str(dtype)[:3] in ("boo", "int", "uin")
@@ -93,6 +93,11 @@ def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, d
         return pandas.array(values, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise DataError(f"values do not fit the type {dtype} that the model has for their column: {error}") from error
+
+
+def _is_too_much(label: Any, kind: str) -> bool:
+    """Whether a column of this kind of numbers cannot hold a label: a word, or a fraction among whole numbers."""
+    return kind in "biufc" and (isinstance(label, str) or (kind in "iu" and label != int(label)))
 
 
 def _labelled(codes: FloatArray, labels: Labels) -> AnyArray:
