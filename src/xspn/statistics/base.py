@@ -135,11 +135,11 @@ def statistic_from_params(params: dict[str, Any]) -> Statistic:
 
 def checked_cardinality(cardinality: Any) -> int:
     """Return a cardinality of at least 2, or say what is wrong with it."""
-    whole = isinstance(cardinality, int | np.integer) and not isinstance(cardinality, bool)
-    if not whole or not 2 <= cardinality <= LARGEST_TABLE:
-        found = f"one of {cardinality.bit_length()} bits" if isinstance(cardinality, int) else repr(cardinality)
-        found = str(cardinality) if whole and abs(cardinality) < 10**18 else found
-        raise ParameterError(f"cardinality: expected an integer from 2 to {LARGEST_TABLE}, found {found}")
+    if isinstance(cardinality, bool) or not isinstance(cardinality, int | np.integer) or cardinality < 2:
+        found = repr(cardinality) if not isinstance(cardinality, int) or cardinality > -LARGEST_TABLE else "less"
+        raise ParameterError(f"cardinality: expected an integer of at least 2, found {found}")
+    if cardinality > LARGEST_TABLE:  # which may have too many digits to be printed
+        raise ParameterError(f"cardinality: expected an integer of at least 2 and at most {LARGEST_TABLE}, found more")
     return int(cardinality)
 
 
