@@ -61,6 +61,14 @@ class Backend(ABC):
     def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
         """Return P(X_i = v | evidence row) for all variables: (rows, n, k), NaN for real or absent variables."""
 
+    def marginals_and_evidence(self, evidence: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return the marginals and log P(evidence row); where that is −inf, the marginals say nothing."""
+        log_evidence = self.log_likelihood(evidence, names, "evidence")
+        possible = ~np.isneginf(log_evidence)
+        table = np.full((*evidence.shape, self.program.largest_cardinality), np.nan)
+        table[possible] = self.marginals(evidence[possible], names)
+        return table, log_evidence
+
     @abstractmethod
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Return the log-value of every slot: (slots, rows)."""

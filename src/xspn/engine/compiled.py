@@ -15,7 +15,7 @@ from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import Names
 from xspn._core.errors import QueryError
 from xspn._core.logspace import safe_log
-from xspn.engine.backend import Backend, Counts
+from xspn.engine.backend import Backend, Counts, refuse_impossible
 from xspn.engine.gathered import Gathered, new_statistics
 from xspn.engine.kernels.arrays import BEST, PARTIAL, Room, Statistics, no_statistics, room_for
 from xspn.engine.kernels.both_ways import both_ways
@@ -24,13 +24,14 @@ from xspn.engine.linear import LinearBackend
 from xspn.engine.program import Program
 from xspn.engine.rows import RowBlock
 from xspn.engine.scaled import Scaled
-from xspn.engine.simple import normalised
+from xspn.engine.simple import binary_table, normalised
 from xspn.engine.tape import Tape
 from xspn.engine.tape_runner import CHUNK, TapeRunner
 from xspn.engine.tape_writer import numbers_of, tape_of
 from xspn.engine.up import Semiring
 
 LEAST = {np.dtype(np.float64): 1e-280, np.dtype(np.float32): 1e-30}  # smaller results are computed again
+PROBE, WORTH_A_PROBE = 32, 1024  # if so many first rows of a large table are out of range, the others will be, too
 FROM_X = -1  # the mode of rows that a kernel has yet to read
 FINAL_LOGARITHM = 2e-13  # logarithms are below 650 and right to the last digit
 
@@ -90,6 +91,17 @@ class Compiled(LinearBackend):
 
     def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
         """Return the logarithm of the root's value."""
+        if self._are_out_of_range(X, names, what):
+            return self.careful.log_likelihood(X, names, what)  # which gives the same where these kernels would do
+        return self._logarithms(self._probabilities(X, names, what), X, names, what)
+
+    def _are_out_of_range(self, X: AnyArray, names: Names | None, what: str = "X") -> bool:
+        """Whether it is not worth trying these kernels: the first of many rows are all too unlikely for them."""
+        if self.dtype is not np.float64 or len(X) < WORTH_A_PROBE:
+            return False
+        return bool((self._probabilities(X[:PROBE], names, what) < self.least).all())
+
+    def _probabilities(self, X: AnyArray, names: Names | None, what: str) -> AnyArray:
         run, layout, arrays = self._run, self.tape.layout, self._run.arrays(X)
         out = np.empty(len(X), dtype=self.dtype)
         width = run.width(len(X), layout.n_registers)
@@ -105,12 +117,22 @@ class Compiled(LinearBackend):
                 for start, stop, _, mode in run.blocks(X, names, what, room):
                     upward(arrays, 0, len(layout), layout.register, 0, mode, False, room)
                     out[start:stop] = room.values[layout.register[-1], : stop - start]
-        return self._logarithms(out, X, names, what)
+        return out
 
     # -- marginals ---------------------------------------------------------------------------------------------------
 
     def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
         """Walk up and down the tape for each block of rows."""
+        if self._are_out_of_range(evidence, names, "evidence"):
+            table, log_evidence = self.careful.marginals_and_evidence(evidence, names)
+            refuse_impossible(log_evidence)
+            within = np.flatnonzero(log_evidence > np.log(self.least) - 1)
+            if len(within):  # what stands beside a row has no say in which kernels answer for it
+                table[within] = self._marginals(evidence[within], names)
+            return table
+        return self._marginals(evidence, names)
+
+    def _marginals(self, evidence: AnyArray, names: Names | None) -> FloatArray:
         probability = np.empty(len(evidence), dtype=self.dtype)
         if self._run.is_plain:
             table = self._plain_marginals(evidence, probability, names)
@@ -128,11 +150,7 @@ class Compiled(LinearBackend):
                 return self._walk(rows, room, FROM_X, ones[start:stop], probability[start:stop])
 
         run.over_rows(evidence, names, "evidence", width, kernel)
-        table = np.empty((*ones.shape, 2))
-        table[:, :, 1] = ones
-        np.subtract(1.0, table[:, :, 1], out=table[:, :, 0])
-        table[:, self.program.absent] = np.nan
-        return table
+        return binary_table(ones, self.program)
 
     def _any_marginals(self, evidence: AnyArray, probability: AnyArray, names: Names | None) -> FloatArray:
         run, places = self._run, self.tape.layout.largest_segment
@@ -210,6 +228,8 @@ class Compiled(LinearBackend):
     def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
         """Add up statistics in chunks of rows, and the chunks in their order."""
         if self.dtype is np.float32:
+            return self.careful.counts(X, weights, names)
+        if self._are_out_of_range(X, names):
             return self.careful.counts(X, weights, names)
         run, layout = self._run, self.tape.layout
         probability, out = np.empty(len(X)), np.empty((0, 0))

@@ -37,7 +37,6 @@ class LinearBackend(Backend):
         low = np.flatnonzero(p < self.least)
         if len(low):
             log_evidence = np.zeros(len(evidence))
-            log_evidence[low] = self.careful.log_likelihood(evidence[low], names, "evidence")
+            table[low], log_evidence[low] = self.careful.marginals_and_evidence(evidence[low], names)
             refuse_impossible(log_evidence)
-            table[low] = self.careful.marginals(evidence[low], names)
         return table

@@ -11,21 +11,22 @@ from xspn._core.checks import Names
 from xspn.engine.backend import Backend, Counts, refuse_impossible
 from xspn.engine.gathered import Gathered
 from xspn.engine.kernels.arrays import BEST, PARTIAL, WHOLE, Statistics, no_statistics
-from xspn.engine.kernels.scaled import (
+from xspn.engine.kernels.scaled import scaled_upward
+from xspn.engine.kernels.scaled_arrays import (
     ScaledArrays,
     ScaledRoom,
     logarithms,
     scaled,
     scaled_arrays,
     scaled_room,
-    scaled_upward,
 )
 from xspn.engine.kernels.scaled_walk import LEARN, MARGINALS, SCORE, scaled_walk
 from xspn.engine.program import Program
 from xspn.engine.rows import RowBlock
-from xspn.engine.simple import normalised
+from xspn.engine.simple import binary_table, normalised
 from xspn.engine.tape import Tape
 from xspn.engine.tape_runner import CHUNK, TapeRunner
+from xspn.engine.tape_writer import numbers_of
 from xspn.engine.up import Semiring
 
 FROM_X = -1  # the mode of rows that a kernel has yet to read
@@ -54,8 +55,6 @@ class Scaled(Backend):
 
     def with_parameters(self, program: Program) -> "Backend":
         """Return the same for other parameters of the same circuit."""
-        from xspn.engine.tape_writer import numbers_of
-
         return Scaled(program, self.threads, Tape(self.tape.layout, numbers_of(program, self.tape.layout)))
 
     # -- arrays ------------------------------------------------------------------------------------------------------
@@ -165,21 +164,29 @@ class Scaled(Backend):
 
     def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
         """Walk up and down the tape for each block of rows."""
+        table, log_evidence = self.marginals_and_evidence(evidence, names)
+        refuse_impossible(log_evidence)
+        return table
+
+    def marginals_and_evidence(self, evidence: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return the marginals and log P(evidence row); where that is −inf, the marginals say nothing."""
         ones, given = np.empty(evidence.shape), self._run.given
+        if self._run.is_plain:
+            log_evidence = self._over_rows(evidence, names, "evidence", MARGINALS, ones, None)
+            return binary_table(ones, self.program), log_evidence
         table = np.zeros((*evidence.shape, self.program.largest_cardinality))
 
         def add(start: int, stop: int, rows: RowBlock, room: ScaledRoom) -> None:
             if given is not None:
                 given.add_marginals(rows, room.given_flow[:, : stop - start], table[start:stop])
 
-        log_prob = self._over_rows(evidence, names, "evidence", MARGINALS, ones, add)
-        refuse_impossible(log_prob)
+        log_evidence = self._over_rows(evidence, names, "evidence", MARGINALS, ones, add)
         binary = np.array(self.program.cardinalities) == 2
         seen = ~np.isnan(evidence) if evidence.dtype.kind == "f" else np.ones(evidence.shape, dtype=bool)
         p_one = np.where(seen, ones, np.minimum(table[:, :, 1] + ones, 1.0))
         table[:, binary, 1] = p_one[:, binary]
         table[:, binary, 0] = 1 - p_one[:, binary]
-        return normalised(table, self.program)
+        return normalised(table, self.program), log_evidence
 
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Return the logarithms of all values."""

@@ -71,6 +71,15 @@ class Simple(Backend):
         return Counts(sums, leaves, log_prob)
 
 
+def binary_table(ones: AnyArray, program: Program) -> FloatArray:
+    """Return the table of marginals of binary variables from P(X_i = 1 | row): (rows, n, 2)."""
+    table = np.empty((*ones.shape, 2))
+    table[:, :, 1] = ones
+    np.subtract(1.0, table[:, :, 1], out=table[:, :, 0])
+    table[:, program.absent] = np.nan
+    return table
+
+
 def normalised(table: FloatArray, program: Program) -> FloatArray:
     """Return tables of marginals that sum to 1 exactly (flows do only up to rounding), NaN beyond the domains."""
     for i, size in enumerate(program.cardinalities):

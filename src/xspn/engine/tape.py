@@ -65,6 +65,11 @@ class Layout:
         return self._most_entries(Op.TREE)
 
     @cached_property
+    def largest_count(self) -> int:
+        """The number of variables of the largest leaf that counts: one that counts ones, or a Chow-Liu tree."""
+        return max(self._most_entries(Op.COUNT), self.largest_tree)
+
+    @cached_property
     def largest_arity(self) -> int:
         """The largest number of children."""
         return max(self._most_entries(Op.SUM), self._most_entries(Op.PRODUCT))

@@ -16,13 +16,13 @@ from torch import Tensor
 from xspn._core.arrays import AnyArray, FloatArray
 from xspn._core.checks import Names
 from xspn._core.errors import QueryError
+from xspn.engine.automatic import Automatic
 from xspn.engine.backend import Backend, Counts
 from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.count_block import CountBlock
 from xspn.engine.linear import LinearBackend
 from xspn.engine.program import Program, SumStep
 from xspn.engine.rows import RowBlock, RowChecker
-from xspn.engine.simple import Simple
 from xspn.engine.tape import Tape
 from xspn.engine.tape_writer import tape_of
 from xspn.engine.torch_steps import Products, Sums
@@ -82,7 +82,7 @@ class TorchBackend(LinearBackend):
         """The back end for rows of very small probability, and for questions that this one does not answer."""
         if self.dtype is torch.float32:
             return TorchBackend(self.program, self._names[0], "float64")
-        return Simple(self.program)
+        return Automatic(self.program)
 
     @cached_property
     def _kernel(self) -> "TapeKernel | None":

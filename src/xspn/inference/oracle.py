@@ -89,7 +89,7 @@ class Oracle:
         """Return E[x] and Cov(x) over the circuit's variables."""
         values = self.worlds[:, self.variables]
         mean = self.probabilities @ values
-        return mean, (values * self.probabilities[:, None]).T @ values - np.outer(mean, mean)
+        return mean, ((values - mean) * self.probabilities[:, None]).T @ (values - mean)
 
     def count_distribution(self, variables: list[int], row: FloatArray | None = None) -> FloatArray:
         """Return P(number of ones among the variables = k | row)."""

@@ -86,6 +86,11 @@ def no_statistics() -> Statistics:
     return Statistics(none, np.empty((0, 2)), none, none, np.empty((0, 4)))
 
 
+def new_counters(tape: Tape, rows: int) -> AnyArray:
+    """Return room to count ones in: of two bytes, as long as they can hold the variables of any leaf."""
+    return np.zeros((2, rows), dtype=np.uint16 if tape.layout.largest_count < 1 << 16 else np.uint32)
+
+
 def room_for(tape: Tape, dtype: type[np.floating[Any]], rows: int, n_variables: int, places: int, down: bool) -> Room:
     """Return room for blocks of some rows; `places` values are kept at a time, with derivatives if `down`."""
     layout = tape.layout
@@ -101,7 +106,7 @@ def room_for(tape: Tape, dtype: type[np.floating[Any]], rows: int, n_variables: 
         slopes=table(layout.n_registers if down else 0),
         below=table(2 * tree),
         tree_ones=table(3 * tree if down else 0),
-        counters=np.zeros((2, rows), dtype=np.uint16),
+        counters=new_counters(tape, rows),
         factors=table(layout.largest_arity + 1 if down else 0),
         flow=table(2),
         ones=table(n_variables if down else 0),

@@ -150,7 +150,7 @@ def both_ways(
             first, last, edge = segments[segment, 0], segments[segment, 1], segments[segment, 2]
             w = t.weight[edge] if edge >= 0 else room.one
             upward(t, first, last + 1, identity, first, mode, False, room)
-            value, slope = last - first, t.register[last]
+            value, slope, reached = last - first, t.register[last], False
             for r in range(len(total)):
                 room.slopes[slope, r] = w
                 if learn:
@@ -158,6 +158,12 @@ def both_ways(
                     room.slopes[slope, r] = w * weights[begin + r] / total[r] if counted else 0
                 else:
                     total[r] += w * room.values[value, r]
+                reached = reached or room.slopes[slope, r] * room.values[value, r] > 0
+            if not reached:  # impossible here, or out of range: there is no flow, and rows may be computed again
+                for i in range(first, last + 1):
+                    if t.op[i] == 3:
+                        room.given_flow[t.leaf[i], :] = 0
+                continue
             if learn and edge >= 0:
                 found.sums[edge] += dot(room.slopes, slope, room.values, value)
             _walk_down(t, first, last, mode, learn, room, found)

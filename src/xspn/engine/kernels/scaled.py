@@ -6,149 +6,16 @@ shift their terms to the largest exponent. Scaling by a power of two is exact, s
 1/BASE < m ≤ 1: whatever is multiplied by one of them needs at most one step up afterwards.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.logspace import safe_log
 from xspn.engine.kernels.arrays import BEST, WHOLE
+from xspn.engine.kernels.scaled_arrays import BASE, NONE, STEP, TWO_STEPS
 from xspn.engine.kernels.up import count_ones
-from xspn.engine.tape import Op, Tape
 
 Array = Any
-BITS = 500
-BASE, STEP, TWO_STEPS = 2.0**BITS, 2.0**-BITS, 2.0 ** (-2 * BITS)
-LOG_BASE = BITS * float(np.log(2.0))
-NONE = float("-inf")  # the exponent of 0
-
-
-# -- numbers as mantissas and exponents --------------------------------------------------------------------------------
-
-
-def scaled(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mantissas and exponents of the numbers with these logarithms; plain numbers keep every digit."""
-    exponent = np.floor(logs / LOG_BASE)
-    plain = exponent >= -2.0
-    shift = np.where(plain | np.isneginf(logs), 0.0, exponent)
-    mantissa = np.exp(logs - shift * LOG_BASE) * BASE ** np.where(plain, -exponent, 0.0)
-    return mantissa, exponent
-
-
-def logarithms(mantissa: FloatArray, exponent: FloatArray) -> FloatArray:
-    """Return the logarithms of scaled numbers: those of plain numbers where they are in reach of these."""
-    plain = exponent >= -2.0
-    near = np.where(plain, mantissa * BASE ** np.where(plain, exponent, 0.0), mantissa)
-    return np.asarray(safe_log(near) + np.where(plain, 0.0, exponent) * LOG_BASE)
-
-
-def _parameters(p: FloatArray, of_zero: float) -> tuple[FloatArray, FloatArray]:
-    """Return mantissas and exponents of probabilities; nearly all of them are their own mantissas."""
-    mantissa, exponent = p.copy(), np.where(p > 0, 0.0, of_zero)
-    for _ in range(2):  # the smallest number of all is 2⁻¹⁰⁷⁴
-        tiny = (mantissa > 0) & (mantissa <= STEP)
-        mantissa[tiny] *= BASE
-        exponent[tiny] -= 1.0
-    return mantissa, exponent
-
-
-class ScaledArrays(NamedTuple):
-    """A tape's parameters as mantissas (_m) and exponents (_e)."""
-
-    gap: AnyArray  # (instructions,): how many parameters can be multiplied before the product needs a step up
-    weight_m: AnyArray
-    weight_e: AnyArray
-    bernoulli_m: AnyArray
-    bernoulli_e: AnyArray
-    tree_m: AnyArray
-    tree_e: AnyArray
-    count_m: AnyArray
-    count_e: AnyArray
-    triangle_m: AnyArray
-    triangle_e: AnyArray
-
-
-def scaled_arrays(tape: Tape, log_triangle: FloatArray) -> ScaledArrays:
-    """Return the parameters of a tape, with the logarithms of its partial counts (none if no row is partial)."""
-    numbers = tape.numbers
-    weight = _parameters(numbers.weight, NONE)
-    bernoulli, tree = _parameters(numbers.bernoulli_p, 0.0), _parameters(numbers.tree_p, NONE)
-    parts = (_gaps(tape, bernoulli[0], tree[0]), *weight, *bernoulli, *tree)
-    parts += (*scaled(numbers.count_log_w), *scaled(log_triangle))
-    for part in parts:
-        part.flags.writeable = False
-    return ScaledArrays(*parts)
-
-
-def _gaps(tape: Tape, bernoulli: FloatArray, tree: FloatArray) -> AnyArray:
-    layout = tape.layout
-    gaps = np.ones(len(layout), dtype=np.int64)
-    for op, table in ((Op.BERNOULLI, bernoulli), (Op.TREE, tree)):
-        own = np.flatnonzero(layout.op == op)
-        if len(own):
-            own = own[np.argsort(layout.begin[own])]  # entries are in the program's order, not in the tape's
-            bits = -np.log2(np.where(table > 0, table, 1.0).min(axis=1))
-            most = np.maximum.reduceat(bits, layout.begin[own])
-            gaps[own] = np.maximum(1.0, np.floor(BITS / np.maximum(most, 1.0)))
-    return gaps
-
-
-class ScaledRoom(NamedTuple):
-    """What the kernels write while they work on a block of rows (see `Room`), exponents (_e) beside mantissas."""
-
-    codes: AnyArray
-    given: AnyArray
-    given_e: AnyArray
-    values: AnyArray
-    values_e: AnyArray
-    slopes: AnyArray
-    slopes_e: AnyArray
-    below: AnyArray
-    below_e: AnyArray
-    tree_ones: AnyArray
-    counters: AnyArray
-    factors: AnyArray
-    factors_e: AnyArray
-    flow: AnyArray
-    ones: AnyArray
-    given_flow: AnyArray
-    total: AnyArray
-    total_e: AnyArray
-
-
-def scaled_room(tape: Tape, rows: int, n_variables: int, places: int, down: bool) -> ScaledRoom:
-    """Return room for blocks of some rows; `places` values are kept at a time, with derivatives if `down`."""
-    layout = tape.layout
-    registers, tree = (layout.n_registers if down else 0), layout.largest_tree
-    factors = layout.largest_arity + 1 if down else 0
-
-    def table(height: int) -> FloatArray:
-        return np.zeros((height, rows))
-
-    return ScaledRoom(
-        codes=np.zeros((n_variables, rows), dtype=np.uint8),
-        given=table(layout.n_given),
-        given_e=table(layout.n_given),
-        values=table(places),
-        values_e=table(places),
-        slopes=table(registers),
-        slopes_e=table(registers),
-        below=table(2 * tree),
-        below_e=table(2 * tree),
-        tree_ones=table(3 * tree if down else 0),
-        counters=np.zeros((2, rows), dtype=np.uint16),
-        factors=table(factors),
-        factors_e=table(factors),
-        flow=table(2),
-        ones=table(n_variables if down else 0),
-        given_flow=table(layout.n_given),
-        total=np.zeros(rows),
-        total_e=np.zeros(rows),
-    )
-
-
-# -- steps of the scale ------------------------------------------------------------------------------------------------
 
 
 @njit(nogil=True)
@@ -287,6 +154,32 @@ def _tell(
 
 
 @njit(nogil=True)
+def _tell_alone(
+    v: Array,
+    e: Array,
+    out: int,
+    codes: Array,
+    c: int,
+    zero: float,
+    zero_e: float,
+    one: float,
+    one_e: float,
+    best: bool,
+) -> None:
+    """The same for a node without children, which has a parameter to tell, or nothing where it is missing."""
+    other, other_e = 1.0, 0.0
+    if best:
+        first = zero_e > one_e or (zero_e == one_e and zero > one)
+        other, other_e = (zero, zero_e) if first else (one, one_e)
+    for r in range(v.shape[1]):
+        x = v[out, r] * (one if codes[c, r] == 1 else (zero if codes[c, r] == 0 else other))
+        k = e[out, r] + (one_e if codes[c, r] == 1 else (zero_e if codes[c, r] == 0 else other_e))
+        small = x < 1.0
+        v[out, r] = x * BASE if small else x
+        e[out, r] = k - 1.0 if small else k
+
+
+@njit(nogil=True)
 def tree_messages(
     v: Array,
     e: Array,
@@ -294,6 +187,7 @@ def tree_messages(
     codes: Array,
     variables: Array,
     parents: Array,
+    has_children: Array,
     m: Array,
     me: Array,
     a: int,
@@ -308,19 +202,20 @@ def tree_messages(
         e[out, r] = 0.0
     for j in range(b - a):
         c = variables[a + j]
-        for value in range(2):
+        for value in range(2 if has_children[a + j] else 0):
             for r in range(v.shape[1]):
                 ruled_out = codes[c, r] == 1 - value
                 below[2 * j + value, r] = 0.0 if ruled_out else 1.0
                 below_e[2 * j + value, r] = NONE if ruled_out else 0.0
     for j in range(b - a - 1, -1, -1):
         i, parent = a + j, parents[a + j]
-        if parent < 0:
-            _tell(v, e, out, below, below_e, j, m[i, 0], me[i, 0], m[i, 1], me[i, 1], best)
-        else:
-            k = 2 * parent
-            _tell(below, below_e, k, below, below_e, j, m[i, 0], me[i, 0], m[i, 1], me[i, 1], best)
-            _tell(below, below_e, k + 1, below, below_e, j, m[i, 2], me[i, 2], m[i, 3], me[i, 3], best)
+        for u in range(1 if parent < 0 else 2):
+            zero, zero_e, one, one_e = m[i, 2 * u], me[i, 2 * u], m[i, 2 * u + 1], me[i, 2 * u + 1]
+            to, to_e, k = (v, e, out) if parent < 0 else (below, below_e, 2 * parent + u)
+            if has_children[i]:
+                _tell(to, to_e, k, below, below_e, j, zero, zero_e, one, one_e, best)
+            else:
+                _tell_alone(to, to_e, k, codes, variables[i], zero, zero_e, one, one_e, best)
 
 
 @njit(nogil=True)
@@ -395,6 +290,7 @@ def scaled_upward(
                 codes,
                 t.tree_variable,
                 t.tree_parent,
+                t.tree_has_children,
                 s.tree_m,
                 s.tree_e,
                 a,

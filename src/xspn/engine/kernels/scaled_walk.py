@@ -18,7 +18,8 @@ from xspn.engine.kernels.leaves import (
     tree_statistics,
     whole_tree_statistics,
 )
-from xspn.engine.kernels.scaled import BASE, NONE, STEP, scaled_upward, share_of, step_up, tree_messages
+from xspn.engine.kernels.scaled import scaled_upward, share_of, step_up, tree_messages
+from xspn.engine.kernels.scaled_arrays import BASE, NONE, STEP
 from xspn.engine.kernels.up import count_ones, encode
 
 Array = Any
@@ -167,18 +168,23 @@ def _chance_of_one(
 
 
 @njit(nogil=True)
-def _tree_posteriors(
-    m: Array, me: Array, parents: Array, a: int, b: int, below: Array, below_e: Array, ones: Array
-) -> None:
+def _tree_posteriors(t: Any, s: Any, a: int, b: int, codes: Array, below: Array, below_e: Array, ones: Array) -> None:
     """Write P(X_i = 1 | parent's value u, evidence) into ones[3i + u], and P(X_i = 1 | evidence) into ones[3i + 2]."""
+    m, me = s.tree_m, s.tree_e
     for j in range(b - a):
-        i, parent = a + j, parents[a + j]
-        _chance_of_one(ones, 3 * j, below, below_e, j, m[i, 0], me[i, 0], m[i, 1], me[i, 1])
+        i, parent = a + j, t.tree_parent[a + j]
+        for u in range(1 if parent < 0 else 2):
+            if t.tree_has_children[i]:
+                k = 2 * u
+                _chance_of_one(ones, 3 * j + u, below, below_e, j, m[i, k], me[i, k], m[i, k + 1], me[i, k + 1])
+            else:
+                c, p = t.tree_variable[i], t.tree_p[i, 2 * u + 1]
+                for r in range(ones.shape[1]):
+                    ones[3 * j + u, r] = codes[c, r] if codes[c, r] < 2 else p
         if parent < 0:
             for r in range(ones.shape[1]):
                 ones[3 * j + 2, r] = ones[3 * j, r]
             continue
-        _chance_of_one(ones, 3 * j + 1, below, below_e, j, m[i, 2], me[i, 2], m[i, 3], me[i, 3])
         for r in range(ones.shape[1]):
             above = ones[3 * parent + 2, r]
             ones[3 * j + 2, r] = (1 - above) * ones[3 * j, r] + above * ones[3 * j + 1, r]
@@ -257,6 +263,7 @@ def _walk_down(t: Any, s: Any, first: int, last: int, mode: int, learn: bool, ro
                 codes,
                 in_tree,
                 parents,
+                t.tree_has_children,
                 s.tree_m,
                 s.tree_e,
                 a,
@@ -265,7 +272,7 @@ def _walk_down(t: Any, s: Any, first: int, last: int, mode: int, learn: bool, ro
                 room.below,
                 room.below_e,
             )
-            _tree_posteriors(s.tree_m, s.tree_e, parents, a, b, room.below, room.below_e, room.tree_ones)
+            _tree_posteriors(t, s, a, b, codes, room.below, room.below_e, room.tree_ones)
             if learn:
                 count_ones(codes, in_tree, a, b, mode, counters)
                 tree_statistics(flow, counters, room.tree_ones, parents, a, b, found.tree)
@@ -281,12 +288,12 @@ def _down_segments(
     t: Any, s: Any, segments: Array, identity: Array, mode: int, task: int, weights: Array, begin: int, stop: int,
     room: Any, found: Any,
 ) -> None:  # fmt: skip
-    """Walk down every segment; the values of the only one are there already."""
+    """Walk down every segment; the values of one that is the whole tape are there already."""
     total, total_e, slopes, slopes_e = room.total, room.total_e, room.slopes, room.slopes_e
     for segment in range(len(segments)):
         first, last, edge = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         w, we = (s.weight_m[edge], s.weight_e[edge]) if edge >= 0 else (1.0, 0.0)
-        if len(segments) > 1:
+        if edge >= 0:
             scaled_upward(t, s, first, last + 1, identity, first, mode, False, room)
         own = t.register[last]
         for r in range(len(total)):
@@ -336,8 +343,8 @@ def scaled_walk(
         if task == MARGINALS:
             mode = PARTIAL  # where nothing is missing there is nothing to find
             ones[:] = 0.0
-        alone = task != SCORE and len(segments) == 1
-        place = identity if alone else t.register
+        whole = task != SCORE and segments[0, 2] < 0  # the only segment is the tape, whose values are kept
+        place = identity if whole else t.register
         scaled_upward(t, s, 0, n, place, 0, mode, False, room)
         for r in range(min(codes.shape[1], stop - begin)):
             total[r], total_e[r] = room.values[place[n - 1], r], room.values_e[place[n - 1], r]
