@@ -13,7 +13,7 @@ from xspn._core.errors import ParameterError, XSPNError
 from xspn._version import __version__
 from xspn.cli.output import say
 from xspn.cli.parser import Parser
-from xspn.cli.process import Ended, end_workers, ending_by_signal, usable_streams
+from xspn.cli.process import Ended, Signals, end_workers, ending_by_signal, usable_streams
 
 COMMANDS = {
     "fit": "learn a model from a table",
@@ -39,9 +39,9 @@ USERS_FILES = (FileNotFoundError, IsADirectoryError, NotADirectoryError, Permiss
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return 0, 1 (it failed), 2 (the input is at fault), or 128 and the number of a signal."""
-    with usable_streams(), ending_by_signal():
+    with usable_streams(), ending_by_signal(process_ends=arguments is None) as signals:
         try:
-            return _run(arguments)
+            return _run(arguments, signals)
         except Ended as end:
             end_workers()
             return _fail("ended by a signal", OF_A_SIGNAL + end.number)
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail("interrupted", INTERRUPTED)
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None, signals: Signals) -> int:
     try:
         args = _parser().parse_args(arguments)
     except SystemExit:  # help was printed, or what is wrong was told
@@ -58,8 +58,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         raise
     try:
         _refuse_zero_bytes(args)
-        status = int(args.run(args))
-        sys.stdout.flush()
+        with signals.come_first():
+            status = int(args.run(args))
+            sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone (xspn … | head): not an error.
         _leave_stdout()

@@ -57,37 +57,66 @@ class Ended(BaseException):
         self.number = number
 
 
+class Signals:
+    """The signal that asked the process to end, if there was one."""
+
+    def __init__(self) -> None:
+        self._number: int | None = None
+        self._watchdog: threading.Timer | None = None
+
+    def receive(self, number: int, frame: Any) -> None:
+        """End the work: kill its workers and leave the main thread; if that takes long, end the process at once."""
+        signal.signal(number, signal.SIG_IGN)  # once is enough
+        self._number = number
+        self._watchdog = threading.Timer(PATIENCE, _end_at_once, [number])  # heard wherever the main thread waits
+        self._watchdog.daemon = True
+        self._watchdog.start()
+        _kill_workers()  # before they notice that their pipes are gone, and say so
+        raise self._reason(number)
+
+    @contextmanager
+    def come_first(self) -> Iterator[None]:
+        """Take an error for the signal's consequence if there was one: workers that are gone are errors elsewhere."""
+        try:
+            yield
+        except Exception:
+            if self._number is not None:
+                raise self._reason(self._number) from None
+            raise
+
+    def forget(self) -> None:
+        """Let the process live on."""
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+
+    @staticmethod
+    def _reason(number: int) -> BaseException:
+        return KeyboardInterrupt() if number == signal.SIGINT else Ended(number)
+
+
 @contextmanager
-def ending_by_signal() -> Iterator[None]:
+def ending_by_signal(process_ends: bool) -> Iterator[Signals]:
     """Raise `Ended`, or `KeyboardInterrupt`, in the main thread when a signal asks to end; ignored ones stay ignored.
 
     If the process has not come to its end after some seconds, because a thread is deep in some computation, it is
-    ended at once.
+    ended at once: unless it is not to end with the command (`process_ends`).
     """
+    signals = Signals()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield signals
         return
     before = {}
     for name in ("SIGTERM", "SIGHUP", "SIGINT"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-            before[number] = signal.signal(number, _end)
+            before[number] = signal.signal(number, signals.receive)
     try:
-        yield
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if before and hasattr(signal, "SIGALRM"):
-            signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _end(number: int, frame: Any) -> None:
-    signal.signal(number, signal.SIG_IGN)  # once is enough
-    if hasattr(signal, "SIGALRM"):
-        signal.signal(signal.SIGALRM, lambda *_: _end_at_once(number))
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-    _kill_workers()  # before they notice that their pipes are gone, and say so
-    raise KeyboardInterrupt if number == signal.SIGINT else Ended(number)
+        if not process_ends:
+            signals.forget()
 
 
 def _end_at_once(number: int) -> None:

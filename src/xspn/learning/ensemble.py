@@ -67,7 +67,7 @@ def learn_members(
         with meter.part(1):
             members.append(next(found))
             step()  # steps of other processes are not heard here
-    return members
+    return [*members, *found]  # there are no more, but joblib warns unless it is asked
 
 
 def mixture_of(members: Sequence[Member], n_variables: int) -> Learned:

@@ -13,6 +13,7 @@ from xspn.circuit.graph import Graph
 from xspn.circuit.nodes import Product, Sum
 from xspn.engine import RowBlock, Semiring, compile_graph
 from xspn.engine.compiled import Compiled
+from xspn.engine.scaled import Scaled
 from xspn.leaves import Bernoulli, Categorical, ChowLiu, Exchangeable
 from xspn.leaves.beta_binomial_fit import most_likely_of_each
 
@@ -39,6 +40,13 @@ def compile_all() -> None:
                 backend.counts(own, np.ones(len(own)))
                 for semiring in Semiring:
                     backend.log_values(RowBlock(own), semiring)
+        scaled = Scaled(program, threads=1, tape=backend.tape)  # for rows below the range of floating-point numbers
+        for own in (table, table[:1]):
+            scaled.marginals(own)
+            scaled.log_likelihood(own)
+            scaled.counts(own, np.ones(len(own)))
+            for semiring in Semiring:
+                scaled.log_values(RowBlock(own), semiring)
     most_likely_of_each(np.ones((1, 3)))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from xspn._core.compilation import kept
 from xspn.engine.kernels.arrays import BEST, WHOLE
 from xspn.engine.kernels.scaled_arrays import BASE, NONE, STEP, TWO_STEPS
 from xspn.engine.kernels.up import count_ones
@@ -263,7 +264,7 @@ def _product(v: Array, e: Array, out: int, place: Array, base: int, argument: Ar
         multiply(v, e, out, v, e, place[argument[i]] - base)
 
 
-@njit(nogil=True, cache=True)
+@kept(nogil=True)
 def scaled_upward(
     t: Any, s: Any, first: int, last: int, place: Array, base: int, mode: int, best: bool, room: Any
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from numba import njit
 
+from xspn._core.compilation import kept
 from xspn.engine.kernels.arrays import MISSING, PARTIAL, WHOLE
 from xspn.engine.kernels.leaves import (
     bernoulli_marginals,
@@ -310,7 +311,7 @@ def _down_segments(
         _walk_down(t, s, first, last, mode, task == LEARN, room, found)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kept(nogil=True, error_model="numpy")
 def scaled_walk(
     t: Any,
     s: Any,
