@@ -694,3 +694,11 @@ def test_every_error_is_of_the_tree_and_of_the_expected_built_in_kind():
         if isinstance(error, type) and error is not XSPNError and not issubclass(error, Warning):
             assert issubclass(error, XSPNError)
             assert issubclass(error, ValueError | TypeError | OSError | ImportError | MemoryError)
+
+
+def test_half_a_surrogate_pair_is_no_text():
+    leaf = Bernoulli(0, p=0.5)
+    with pytest.raises(StructureError, match="surrogate"):
+        Circuit(leaf, names=["\ud800"])
+    with pytest.raises(ParameterError, match="surrogate"):
+        Circuit(leaf, labels={0: ["a", "\udfff"]})

@@ -351,9 +351,9 @@ def check_other_circuits(rng, circuit, meaning, rows, logs):
         # Weights are floats: a component that the evidence makes less probable than 1e-308 is gone for good, and may be
         # what explains a row that is less probable still.
         plain = (expected > LEAST_LOG_WEIGHT) | np.isneginf(expected)
-        close(
-            found[plain], expected[plain], "condition", atol=(1e-8 if meaning.real else 1e-10) + 1e-13 * abs(evidence)
-        )
+        # Numbers far from zero are rounded in proportion to their size, whatever the deviation is.
+        atol = 1e-8 + 1e-13 * float(np.nanmax(np.abs(rows))) if meaning.real else 1e-10
+        close(found[plain], expected[plain], "condition", atol=atol + 1e-13 * abs(evidence))
 
 
 def check_moments(circuit, meaning):

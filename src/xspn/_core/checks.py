@@ -59,6 +59,15 @@ def first_double(values: Iterable[Any]) -> Any | None:
     return next((value for value, count in Counter(values).items() if count > 1), None)
 
 
+def is_text(value: str) -> bool:
+    """Whether text can be written to a file: half a surrogate pair, which JSON can spell, cannot."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _numeric(X: Any, names: Names | None, what: str) -> AnyArray:
     if names is not None and hasattr(X, "columns"):
         same_columns([str(c) for c in X.columns], names, what)

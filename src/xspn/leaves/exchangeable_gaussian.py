@@ -12,8 +12,15 @@ from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
 from xspn.leaves.base import Leaf, packed, refuse_first, register, sizes_of
-from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian
+from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian, check_location, in_range
 from xspn.leaves.smoothing import Smoothing
+
+ROUNDING = 4 * float(np.finfo(np.float64).eps)  # per variable, of the smaller eigenvalue beside the larger one
+
+
+def _possible(n: Any, correlation: Any) -> Any:
+    """Whether n variables can all have this correlation with each other, and not by a rounding error alone."""
+    return (correlation < 1) & (1 + (n - 1) * correlation > n * ROUNDING)
 
 
 @register
@@ -50,12 +57,10 @@ class ExchangeableGaussian(Leaf):
         n = len(self._variables)
         if n < 2:
             raise StructureError("ExchangeableGaussian: expected at least two variables; one alone is a Gaussian leaf")
-        for name, value in (("mean", mean), ("std", std), ("correlation", correlation)):
-            if not is_real_number(value) or not np.isfinite(value):
-                raise ParameterError(f"ExchangeableGaussian: expected a finite {name}, found {value!r}")
-        if std <= 0:
-            raise ParameterError(f"ExchangeableGaussian: expected a standard deviation above 0, found {std!r}")
-        if not -1 / (n - 1) < correlation < 1:
+        check_location("ExchangeableGaussian", mean, std)
+        if not is_real_number(correlation) or not np.isfinite(correlation):
+            raise ParameterError(f"ExchangeableGaussian: expected a finite correlation, found {correlation!r}")
+        if not _possible(n, correlation):
             raise ParameterError(
                 f"ExchangeableGaussian: {n} variables need a correlation above {-1 / (n - 1):.4g} and below 1, "
                 f"found {correlation!r}"
@@ -86,17 +91,20 @@ class ExchangeableGaussian(Leaf):
         """
         away = np.where(np.isnan(x), 0.0, x - self.mean)
         k = (~np.isnan(x)).sum(axis=1)
-        total = away.sum(axis=1)
+        with np.errstate(over="ignore"):
+            total = away.sum(axis=1)
         of_mean = self._apart + k * self._shared  # the eigenvalue b for k variables
         return k, total, self._shared * total / of_mean, self._shared * self._apart / of_mean
 
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the log-density of the observed values: any k of the variables have the same distribution."""
         k, total, _, _ = self._given(x)
-        squares = np.where(np.isnan(x), 0.0, (x - self.mean) ** 2).sum(axis=1)
         of_mean = self._apart + k * self._shared
-        mean_part = total**2 / np.maximum(k, 1)
-        quadratic = (squares - mean_part) / self._apart + mean_part / of_mean
+        with np.errstate(over="ignore", invalid="ignore"):  # a logarithm beyond the largest number is −inf
+            squares = np.where(np.isnan(x), 0.0, (x - self.mean) ** 2).sum(axis=1)
+            mean_part = total**2 / np.maximum(k, 1)
+            quadratic = (squares - mean_part) / self._apart + mean_part / of_mean
+            quadratic = np.where(np.isnan(quadratic), np.inf, quadratic)
         log_determinant = (k - 1) * np.log(self._apart) + np.log(of_mean)
         return np.where(k > 0, -0.5 * (k * LOG_2PI + log_determinant + quadratic), 0.0)
 
@@ -171,7 +179,7 @@ class ExchangeableGaussian(Leaf):
         along_mean = max((squared_sums - 2 * n * shift * first + weight * (n * shift) ** 2) / n, 0.0)
         b = (along_mean + mass) / (weight + mass)
         a = (max(squares - along_mean, 0.0) / (n - 1) + mass) / (weight + mass)
-        if min(a, b) <= 0:
+        if min(a, b) <= 4 * n * ROUNDING * max(a, b):
             raise ParameterError(
                 f"ExchangeableGaussian over {self.scope}: the values have no variance in some direction; "
                 "use a smoothing above 0"
@@ -219,11 +227,8 @@ class ExchangeableGaussian(Leaf):
     def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
         """Build the leaves."""
         numbers = {name: packed(arrays, name, len(variables)) for name in ("mean", "std", "correlation")}
-        least = -1 / np.maximum(sizes_of(variables) - 1, 1)
-        good = (
-            (sizes_of(variables) > 1) & (numbers["std"] > 0) & np.isfinite(np.array(list(numbers.values()))).all(axis=0)
-        )
-        good &= (least < numbers["correlation"]) & (numbers["correlation"] < 1)
+        sizes = sizes_of(variables)
+        good = (sizes > 1) & in_range(numbers["mean"], numbers["std"]) & _possible(sizes, numbers["correlation"])
         refuse_first(~good, lambda i: cls(variables[i], **{name: float(own[i]) for name, own in numbers.items()}))
         return cls._in_bulk(variables, **{name: own.tolist() for name, own in numbers.items()})
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
+from xspn._core.arrays import AnyArray, BoolArray, FloatArray
 from xspn._core.checks import is_real_number
 from xspn._core.errors import ParameterError
 from xspn.circuit.domain import Domain
@@ -15,7 +15,23 @@ from xspn.leaves.univariate import Univariate
 
 LOG_2PI = float(np.log(2 * np.pi))
 TINY = float(np.finfo(np.float64).tiny)
+LARGEST, SMALLEST = 1e150, 1e-150  # of means and deviations: their squares are finite, and not zero
 FAR = 2.0**-20  # a variance that is a smaller part of the squared distance from the mean has lost digits to rounding
+
+
+def in_range(mean: FloatArray, std: FloatArray) -> BoolArray:
+    """Mark the pairs of a mean and a standard deviation that a leaf can have."""
+    return np.asarray((np.abs(mean) <= LARGEST) & (std >= SMALLEST) & (std <= LARGEST))
+
+
+def check_location(what: str, mean: Any, std: Any) -> None:
+    """Refuse a mean and a standard deviation that no leaf can have."""
+    if not is_real_number(mean) or not abs(mean) <= LARGEST:
+        raise ParameterError(f"{what}: expected a finite mean of at most {LARGEST:g} in size, found {mean!r}")
+    if not is_real_number(std) or not SMALLEST <= std <= LARGEST:
+        raise ParameterError(
+            f"{what}: expected a standard deviation above 0, from {SMALLEST:g} to {LARGEST:g}, found {std!r}"
+        )
 
 
 @register
@@ -35,10 +51,7 @@ class Gaussian(Univariate):
 
     def __init__(self, variable: int, mean: float, std: float) -> None:
         self._set_variables(variable)
-        if not is_real_number(mean) or not np.isfinite(mean):
-            raise ParameterError(f"Gaussian: expected a finite mean, found {mean!r}")
-        if not is_real_number(std) or not np.isfinite(std) or std <= 0:
-            raise ParameterError(f"Gaussian: expected a standard deviation above 0, found {std!r}")
+        check_location("Gaussian", mean, std)
         self.mean, self.std = float(mean), float(std)
         self._seal()
 
@@ -138,8 +151,7 @@ class Gaussian(Univariate):
     def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
         """Build the leaves."""
         mean, std = (packed(arrays, name, len(variables)) for name in ("mean", "std"))
-        bad = ~(np.isfinite(mean) & np.isfinite(std) & (std > 0))
-        refuse_first(bad, lambda i: cls(variables[i][0], float(mean[i]), float(std[i])))
+        refuse_first(~in_range(mean, std), lambda i: cls(variables[i][0], float(mean[i]), float(std[i])))
         return cls._in_bulk(variables, mean=mean.tolist(), std=std.tolist())
 
     @classmethod

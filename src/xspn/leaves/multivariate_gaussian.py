@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import solve_triangular
 
 from xspn._core.arrays import AnyArray, FloatArray, IntArray, frozen
 from xspn._core.checks import real_numbers
@@ -13,7 +13,7 @@ from xspn.circuit.domain import Domain
 from xspn.circuit.nodes import Node
 from xspn.circuit.scope import Scope
 from xspn.leaves.base import Leaf, cut, packed, register, sizes_of
-from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian
+from xspn.leaves.gaussian import FAR, LARGEST, LOG_2PI, SMALLEST, TINY, Gaussian, in_range
 from xspn.leaves.smoothing import Smoothing
 
 
@@ -53,8 +53,11 @@ class MultivariateGaussian(Leaf):
                 f"MultivariateGaussian: {n} variables need {n} means and {n} × {n} covariances, found shapes "
                 f"{own.shape} and {table.shape}"
             )
-        if not (np.isfinite(own).all() and np.isfinite(table).all()):
-            raise ParameterError("MultivariateGaussian: expected finite means and covariances")
+        if not _in_range(own, table):
+            raise ParameterError(
+                f"MultivariateGaussian: expected finite means and deviations of at most {LARGEST:g}, and deviations of "
+                f"at least {SMALLEST:g}"
+            )
         if not _is_symmetric(table) or not _is_positive((table + table.T) / 2):
             raise ParameterError("MultivariateGaussian: expected a symmetric, positive definite covariance matrix")
         self.mean, self.covariance = frozen(own), frozen((table + table.T) / 2)
@@ -67,12 +70,14 @@ class MultivariateGaussian(Leaf):
         return n + n * (n + 1) // 2
 
     def _given(self, seen: IntArray, rest: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the regression of the rest on what is seen, (rest, seen), and the covariance that is left."""
-        between = self.covariance[np.ix_(rest, seen)]
-        factor = (np.linalg.cholesky(self.covariance[np.ix_(seen, seen)]), True)
-        slopes = cho_solve(factor, between.T).T if len(seen) else between
-        left = self.covariance[np.ix_(rest, rest)] - slopes @ between.T
-        return slopes, (left + left.T) / 2
+        """Return the regression of the rest on what is seen, (rest, seen), and a factor of the covariance that is left.
+
+        Both are parts of one factorization, so that what is left is positive definite whatever is seen.
+        """
+        order, k = np.concatenate([seen, rest]), len(seen)
+        factor = np.linalg.cholesky(self.covariance[np.ix_(order, order)])
+        slopes = solve_triangular(factor[:k, :k], factor[k:, :k].T, lower=True, trans="T").T if k else factor[:, :0]
+        return slopes, factor[k:, k:]
 
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the log-density of the observed values."""
@@ -82,7 +87,9 @@ class MultivariateGaussian(Leaf):
                 factor = np.linalg.cholesky(self.covariance[np.ix_(seen, seen)])
                 away = solve_triangular(factor, (x[np.ix_(rows, seen)] - self.mean[seen]).T, lower=True)
                 log_determinant = 2 * np.log(np.diag(factor)).sum()
-                result[rows] = -0.5 * (len(seen) * LOG_2PI + log_determinant + (away**2).sum(axis=0))
+                with np.errstate(over="ignore"):  # a logarithm beyond the largest number is −inf
+                    squares = np.where(np.isnan(away), np.inf, away**2).sum(axis=0)
+                result[rows] = -0.5 * (len(seen) * LOG_2PI + log_determinant + squares)
         return result
 
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -103,7 +110,7 @@ class MultivariateGaussian(Leaf):
         filled, noise = self.mode(x)[0], rng.normal(size=x.shape)
         for rows, seen, rest in _patterns(x):
             if len(rest):
-                factor = np.linalg.cholesky(self._given(seen, rest)[1])
+                _, factor = self._given(seen, rest)
                 filled[np.ix_(rows, rest)] += noise[np.ix_(rows, rest)] @ factor.T
         return filled
 
@@ -120,8 +127,9 @@ class MultivariateGaussian(Leaf):
         log_evidence = float(self.log_prob(x[None, :])[0])
         if not len(seen):
             return self, log_evidence
-        slopes, left = self._given(seen, rest)
-        return self._of(rest, self.mean[rest] + slopes @ (x[seen] - self.mean[seen]), left), log_evidence
+        slopes, factor = self._given(seen, rest)
+        mean = self.mean[rest] + slopes @ (x[seen] - self.mean[seen])
+        return self._of(rest, mean, factor @ factor.T), log_evidence
 
     def _of(self, positions: IntArray, mean: FloatArray, covariance: FloatArray) -> Node | None:
         variables = [self._variables[int(i)] for i in positions]
@@ -147,7 +155,8 @@ class MultivariateGaussian(Leaf):
                 first += own @ filled[rows]
                 second += (filled[rows] * own[:, None]).T @ filled[rows]
                 if len(rest):
-                    second[np.ix_(rest, rest)] += own.sum() * self._given(seen, rest)[1]
+                    _, factor = self._given(seen, rest)
+                    second[np.ix_(rest, rest)] += own.sum() * (factor @ factor.T)
         return np.concatenate([[weight], first, second.ravel()])
 
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
@@ -159,7 +168,7 @@ class MultivariateGaussian(Leaf):
         shift = first / weight
         covariance = (second - weight * np.outer(shift, shift) + mass * np.eye(len(shift))) / (weight + mass)
         covariance = (covariance + covariance.T) / 2
-        if not _is_positive(covariance):
+        if not _is_positive(covariance, margin=16.0):
             raise ParameterError(
                 f"MultivariateGaussian over {self.scope}: the values have no variance in some direction; "
                 "use a smoothing above 0"
@@ -213,7 +222,7 @@ class MultivariateGaussian(Leaf):
         for n in np.unique(sizes).tolist():
             alike = np.flatnonzero(sizes == n).tolist()
             mean, table = np.array([means[i] for i in alike]), np.array([covariances[i] for i in alike])
-            usable = n > 1 and np.isfinite(mean).all() and np.isfinite(table).all()
+            usable = n > 1 and _in_range(mean, table)
             if not (usable and (table == table.transpose(0, 2, 1)).all() and _is_positive(table)):
                 for i in alike:
                     cls(variables[i], means[i], covariances[i])  # says what is wrong with it
@@ -245,10 +254,26 @@ def _is_symmetric(matrix: FloatArray) -> bool:
     return bool((np.abs(matrix - matrix.T) <= 1e-9 * np.outer(scale, scale)).all())
 
 
-def _is_positive(matrix: FloatArray) -> bool:
-    """Whether a symmetric matrix, or all of many, are positive definite."""
+def _is_positive(matrix: FloatArray, margin: float = 4.0) -> bool:
+    """Whether a symmetric matrix, or all of many, are positive definite, and not by rounding errors alone.
+
+    The margin, in roundings a row of the matrix of correlations, makes every part of the matrix so, too.
+    """
+    variances = np.diagonal(matrix, axis1=-2, axis2=-1)
+    if not (variances > 0).all():
+        return False
+    scale, n = np.sqrt(variances), matrix.shape[-1]
+    correlations = matrix / scale[..., :, None] / scale[..., None, :]
     try:
-        np.linalg.cholesky(matrix)
+        np.linalg.cholesky(correlations - margin * n * np.finfo(np.float64).eps * np.eye(n))
     except np.linalg.LinAlgError:
         return False
     return True
+
+
+def _in_range(mean: FloatArray, covariance: FloatArray) -> bool:
+    """Whether means and covariances are of a size that can be computed with."""
+    variances = np.diagonal(covariance, axis1=-2, axis2=-1)
+    negative = variances <= 0  # which is another fault
+    good = in_range(mean, np.where(negative, 1.0, np.sqrt(np.where(negative, 1.0, variances))))
+    return bool(good.all() and (np.abs(covariance) <= LARGEST**2).all())

@@ -13,6 +13,7 @@ from xspn._core.checks import (
     cell_name,
     column_index,
     first_double,
+    is_text,
     numbers_of,
     row_of,
     same_columns,
@@ -259,6 +260,9 @@ def _checked_names(names: Sequence[str] | None, n_columns: int) -> Names | None:
         raise StructureError(f"circuit: {n_columns} columns need as many names, found {len(own)}")
     if len(set(own)) != len(own):
         raise StructureError(f"circuit: the name {first_double(own)!r} occurs twice")
+    if not is_text("".join(own)):
+        bad = next(name for name in own if not is_text(name))
+        raise StructureError(f"circuit: the name {bad!r} has letters that no text has (half a surrogate pair)")
     return own
 
 

@@ -65,7 +65,11 @@ def _filled_column(column: Any, variable: int, columns: Columns, missing: BoolAr
     if new.dtype == object and column.dtype.kind in "biuf":
         column = column.astype(object)
     out = column.copy()
-    out.iloc[np.flatnonzero(missing)] = new
+    try:
+        out.iloc[np.flatnonzero(missing)] = new
+    except (TypeError, ValueError):  # a column of text without any text: its cells are numbers to the model
+        out = column.astype(object)
+        out.iloc[np.flatnonzero(missing)] = new
     return out
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import first_double, is_missing, nearest
+from xspn._core.checks import first_double, is_missing, is_text, nearest
 from xspn._core.errors import DataError, ParameterError
 
 Label = str | bool | int | float
@@ -45,6 +45,8 @@ def checked_labels(labels: Iterable[Any], what: str) -> Labels:
     for label in own:
         if is_missing(label) or not isinstance(label, str | bool | int | float) or label in (np.inf, -np.inf):
             raise ParameterError(f"{what}: expected labels that are text, numbers or truth values, found {label!r}")
+        if isinstance(label, str) and not is_text(label):
+            raise ParameterError(f"{what}: the label {label!r} has letters that no text has (half a surrogate pair)")
     if not own:
         raise ParameterError(f"{what}: expected at least one label, found none")
     if len(set(own)) != len(own):
