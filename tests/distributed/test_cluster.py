@@ -31,10 +31,8 @@ from xspn.io.json_format import to_json
 
 @pytest.fixture(scope="module")
 def client():
-    # How long a dead worker is waited for. On a busy machine two seconds were too few for those that live: Dask's nanny
-    # gives up for good on a worker that it cannot unregister in that time, and its work is then waited for in vain.
-    soon = {"distributed.comm.timeouts.connect": "10s"}
-    with dask.config.set(soon), connected("local", n_workers=2) as own:
+    quickly = {"distributed.comm.timeouts.connect": "2s"}  # how long a dead worker is waited for
+    with dask.config.set(quickly), connected("local", n_workers=2) as own:
         yield own
 
 
