@@ -139,7 +139,7 @@ def test_a_missing_matplotlib_is_named(monkeypatch):
 
 NAMES = [
     r"US$ (C:\new)", "$\\frac{", "$x_1$", "two\nlines\tof\x1b[31m names", "\u202eturned", "🙂👍🏽", "日本", "_private",
-    "{}%s\\", "9" * 5000, "long " * 2000, "<svg>&-->", "\ud800",
+    "{}%s\\", "9" * 5000, "long " * 2000, "<svg>&-->", "\u0301",
 ]  # fmt: skip
 
 
