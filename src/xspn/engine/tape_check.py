@@ -103,7 +103,9 @@ def _check_edges(layout: Layout, numbers: Numbers) -> None:
     inner = np.flatnonzero(layout.op >= Op.SUM)
     begin, end = layout.begin[inner], layout.end[inner]
     inside = ((begin >= 0) & (begin < end) & (end <= len(layout.argument))).all()
-    _expect(inside and int((end - begin).sum()) == len(layout.argument), "begin, end: edges are not shared out")
+    _expect(
+        inside and int((end - begin).sum()) == len(layout.argument), "begin, end: not every edge belongs to one node"
+    )
     edges, which = ranges(begin, end)
     _expect(_is_permutation(edges), "begin, end: two instructions have the same edge")
     reader, argument = inner[which], layout.argument[edges]

@@ -32,21 +32,15 @@ def compile_all() -> None:
         (Product([binary, Categorical(6, [0.2, 0.3, 0.5])]), np.hstack([rows, [[2.0], [np.nan]]])),
     ):
         program = compile_graph(Graph(root))
-        for dtype in (np.float64, np.float32):
-            backend = Compiled(program, dtype)
+        plain = [Compiled(program, dtype) for dtype in (np.float64, np.float32)]
+        below = Scaled(program, threads=1, tape=plain[0].tape)  # for rows below the range of floating-point numbers
+        for backend in (*plain, below):
             for own in (table, table[:1]):
                 backend.log_likelihood(own)
                 backend.marginals(own)
                 backend.counts(own, np.ones(len(own)))
                 for semiring in Semiring:
                     backend.log_values(RowBlock(own), semiring)
-        scaled = Scaled(program, threads=1, tape=backend.tape)  # for rows below the range of floating-point numbers
-        for own in (table, table[:1]):
-            scaled.marginals(own)
-            scaled.log_likelihood(own)
-            scaled.counts(own, np.ones(len(own)))
-            for semiring in Semiring:
-                scaled.log_values(RowBlock(own), semiring)
     most_likely_of_each(np.ones((1, 3)))
 
 
