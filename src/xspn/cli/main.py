@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import errno
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
@@ -13,7 +14,7 @@ from xspn._core.errors import ParameterError, XSPNError
 from xspn._version import __version__
 from xspn.cli.output import say
 from xspn.cli.parser import Parser
-from xspn.cli.process import Ended, Signals, end_workers, ending_by_signal, usable_streams
+from xspn.cli.process import Ended, Signals, end_workers, ending_by_signal, reason, usable_streams
 
 COMMANDS = {
     "fit": "learn a model from a table",
@@ -31,7 +32,6 @@ COMMANDS = {
 
 FAILED = 1
 USER_ERROR = 2
-INTERRUPTED = 130
 OF_A_SIGNAL = 128  # and its number
 USERS_ERRORS = (errno.ELOOP, errno.ENAMETOOLONG)
 USERS_FILES = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, FileExistsError)
@@ -44,10 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(arguments, signals)
         except Ended as end:
             end_workers()
-            return _fail("ended by a signal", OF_A_SIGNAL + end.number)
+            return _fail(reason(end.number), OF_A_SIGNAL + end.number)
         except KeyboardInterrupt:
             end_workers()
-            return _fail("interrupted", INTERRUPTED)
+            return _fail(reason(signal.SIGINT), OF_A_SIGNAL + signal.SIGINT)
 
 
 def _run(arguments: Sequence[str] | None, signals: Signals) -> int:

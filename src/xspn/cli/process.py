@@ -72,6 +72,7 @@ class Signals:
         self._watchdog.daemon = True
         self._watchdog.start()
         _kill_workers()  # before they notice that their pipes are gone, and say so
+        _close_results()
         raise self._reason(number)
 
     @contextmanager
@@ -121,7 +122,14 @@ def ending_by_signal(process_ends: bool) -> Iterator[Signals]:
 
 def _end_at_once(number: int) -> None:
     _kill_workers()
+    with suppress(OSError):
+        os.write(2, f"xspn: {reason(number)}\n".encode())  # the streams may be held by the thread that hangs
     os._exit(128 + number)
+
+
+def reason(number: int) -> str:
+    """Say in words why a signal ended the process."""
+    return "interrupted" if number == signal.SIGINT else "ended by a signal"
 
 
 def _kill_workers() -> None:
@@ -133,10 +141,24 @@ def _kill_workers() -> None:
                     os.kill(child, signal.SIGKILL)
 
 
+def _pool() -> Any:
+    """Return joblib's pool of workers, or None."""
+    return getattr(sys.modules.get("joblib.externals.loky.reusable_executor"), "_executor", None)
+
+
+def _close_results() -> None:
+    """Close the pool's own end of the pipe of results.
+
+    A worker that is killed in the middle of a result leaves a reader that waits for the rest, for as long as anybody
+    could still write it.
+    """
+    with suppress(Exception):  # there may be no pool, or one that is half made
+        _pool()._result_queue._writer.close()
+
+
 def end_workers() -> None:
     """End what is left of joblib's pool, and not wait for its work."""
-    pools = sys.modules.get("joblib.externals.loky.reusable_executor")
-    executor = getattr(pools, "_executor", None)
+    executor = _pool()
     if executor is not None:
         with suppress(Exception):  # it may be broken, or on its way down already
             executor.shutdown(wait=True, kill_workers=True)
