@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from xspn._core.errors import ClusterError, DataError
 from xspn.cli import main
 from xspn.distributed import growth
 from xspn.distributed.cluster import connected
+from xspn.distributed.scheduler import current_client
 from xspn.experiments.plan import plan
 from xspn.experiments.runner import Outcome, run_units
 from xspn.experiments.store import Store
@@ -245,10 +247,13 @@ def test_the_grid_search_of_the_paper_is_the_same_on_the_cluster(client, tmp_pat
         np.testing.assert_array_equal(own.test_rows, other.test_rows)
 
 
-def test_a_scheduler_that_is_not_there_is_named():
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "", "ftp://a:1"])
+def test_a_scheduler_that_is_not_there_is_named_and_later_work_does_not_wait_for_it(address):
+    before = current_client()
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),
-        pytest.raises(ClusterError, match=r"tcp://127\.0\.0\.1:1: no Dask scheduler answers"),
-        connected("tcp://127.0.0.1:1"),
+        pytest.raises(ClusterError, match=rf"^{re.escape(address)}: no Dask scheduler answers"),
+        connected(address),
     ):
         pass
+    assert current_client() is before

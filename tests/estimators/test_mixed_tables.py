@@ -293,3 +293,19 @@ def test_a_column_of_one_word(rng, tmp_path):
         holes = frame.copy()
         holes.loc[::3, "same"] = None
         assert model.impute(holes)["same"].tolist() == ["word"] * n
+
+
+@pytest.mark.parametrize("dtype", ["period[D]", "string", "Int8", "float32"])
+def test_a_column_of_any_type_may_be_all_missing(dtype):
+    other = np.random.default_rng(0).integers(0, 2, 40)
+    table = pd.DataFrame({"empty": pd.array([None] * 40, dtype=dtype), "other": other})
+    model = XSPN(random_state=0).fit(table)
+    assert len(model.sample(5, random_state=0)) == 5
+    assert model.impute(table)["other"].tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("fallback", ["auto", "blocks", "factorized", "chow_liu", "exchangeable"])
+def test_columns_without_a_single_cell_and_without_smoothing(fallback, rng):
+    bits = np.column_stack([rng.integers(0, 2, (30, 2)).astype(float), np.full((30, 4), np.nan)])
+    model = XSPN(smoothing=0.0, fallback=fallback, random_state=0).fit(bits)
+    assert np.isfinite(model.score(bits))

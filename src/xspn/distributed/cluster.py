@@ -10,6 +10,7 @@ from xspn._core.errors import ClusterError
 from xspn.distributed.recognition import dask_module
 
 LOCAL = "local"
+WITHOUT_PORT = ("inproc", "ucx")  # addresses that Dask itself cannot take apart
 
 
 @contextmanager
@@ -31,6 +32,8 @@ def connected(address: str = LOCAL, n_workers: int | None = None, memory_limit: 
     distributed = dask_module("distributed")
     with _own_cluster(distributed, address, n_workers, memory_limit) as where:
         try:
+            if isinstance(where, str) and where.partition("://")[0] not in WITHOUT_PORT:
+                distributed.comm.get_address_host_port(where)  # a wrong one would leave a client behind for later work
             client = distributed.Client(where)
         except (OSError, ValueError) as error:  # after the time that `distributed.comm.timeouts.connect` says
             raise ClusterError(

@@ -13,6 +13,7 @@ from xspn._core.errors import DataError, DataTypeError, MissingExtraError
 from xspn.circuit.domain import Domain
 from xspn.model.labels import Labels
 
+OF_NUMBERS = ("bool", "int", "uint", "float", "double", "halffloat", "decimal", "object")  # types, as pandas names them
 CATEGORY = "category"
 
 
@@ -74,8 +75,8 @@ def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, d
             categories = pandas.Index(list(labels or ()), dtype=inner)
             dtype = pandas.CategoricalDtype(categories, ordered=domain is not None and domain.ordered)
         return pandas.Categorical(values, dtype=dtype)
-    if labels is None and str(dtype).startswith(("str", "large_string")):
-        return values  # a column of text in which every cell was empty: numbers must not become words
+    if labels is None and not str(dtype).lower().startswith(OF_NUMBERS):
+        return values  # a column of words or days in which every cell was empty: numbers must not become those
     if labels is None:
         values = _numbers(codes, domain, dtype)
     elif any(_is_too_much(label, getattr(dtype, "kind", "O")) for label in labels):

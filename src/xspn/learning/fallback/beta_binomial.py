@@ -16,6 +16,8 @@ def beta_binomial_leaf(data: LeafData, variables: IntArray, options: LeafOptions
         return exchangeable_leaf(data, variables, options)
     smoothing = Smoothing(2 * options.smoothing, "values")  # like a bit, which has two values
     counts, ones = data.pooled.totals + smoothing.of_counts(n), np.arange(n + 1.0)
+    if not counts.any():  # every cell is missing, and there are no pseudo-rows: what those would say
+        counts = Smoothing(1.0, "values").of_counts(n)
     total = float(counts.sum())
     mean = min(float(counts @ ones) / total, float(n))  # rounding
     leaf = BetaBinomial.from_moments(variables.tolist(), mean, float(counts @ (ones - mean) ** 2) / total)
