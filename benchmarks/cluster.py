@@ -27,12 +27,12 @@ import pyarrow.parquet
 
 from xspn import XSPN, datasets
 from xspn.distributed.cluster import connected
-from xspn.experiments.plan import plan
-from xspn.experiments.runner import run_units
-from xspn.experiments.selection import Chosen
-from xspn.experiments.store import Store
-from xspn.experiments.table1 import table1
 from xspn.io.json_format import to_json
+from xspn.paper.experiments.plan import plan
+from xspn.paper.experiments.runner import run_units
+from xspn.paper.experiments.selection import Chosen
+from xspn.paper.experiments.store import Store
+from xspn.paper.experiments.table1 import table1
 
 WORKERS = 2
 VARIABLES = 100

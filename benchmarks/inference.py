@@ -23,8 +23,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from xspn import XSPN, Bernoulli, Circuit, datasets, load, save
-from xspn.circuit import Graph, Node, Product, Sum
 from xspn.engine.choice import all_cores
+from xspn.graph import Graph, Node, Product, Sum
 
 HERE = Path(__file__).parent
 NAMES = ("nltcs", "senate", "plants")

@@ -18,9 +18,9 @@ import numpy as np
 import torch
 
 from xspn import load
+from xspn.circuit import Circuit
 from xspn.engine.program import ProductStep
 from xspn.engine.torch_backend import TorchBackend
-from xspn.model import Circuit
 
 BATCH = 1 << 18
 

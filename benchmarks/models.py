@@ -18,8 +18,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from xspn import MEVM, XSPN, Bernoulli, Circuit, Exchangeable, Product, Sum, XSPNClassifier, datasets
-from xspn.baselines import MADE, MEVMClassifier, XGBoost, svm
-from xspn.datasets import LabelledDataset
+from xspn.paper.baselines import MADE, MEVMClassifier, XGBoost, svm
+from xspn.paper.datasets import LabelledDataset
 
 MEVM_BARS = {
     "threshold": -67.41,

@@ -19,7 +19,8 @@ from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
 from xspn import XSPN, Exchangeable, ExchangeableGaussian, datasets
-from xspn.circuit.domain import Domain
+from xspn.circuit import Circuit
+from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability import global_test as binary_global_test
 from xspn.learning.learner import learn
@@ -28,7 +29,6 @@ from xspn.learning.tables import TableData
 from xspn.learning.tables.exchangeability import global_test, pairwise_test
 from xspn.learning.tables.independence import independence_p_values
 from xspn.learning.tables.summary import Column, TableSummary
-from xspn.model import Circuit
 
 SHARE = 0.2
 REAL = Domain.real()

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum, load, save
-from xspn._core.errors import DataTypeError, FormatError
+from xspn.core.errors import DataTypeError, FormatError
+from xspn.data.columns import Columns
 from xspn.io import from_json, to_json
 from xspn.io.json_format import from_json_with_notes
-from xspn.model.columns import Columns
 from xspn.statistics import Blocks
 
 SWITCHES = [

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum, XSPNError
-from xspn._core import errors
-from xspn._core.errors import (
+from xspn.core import errors
+from xspn.core.errors import (
     DataError,
     DataTypeError,
     EvidenceError,
@@ -15,7 +15,8 @@ from xspn._core.errors import (
     RegistryError,
     StructureError,
 )
-from xspn.circuit import Domain, Scope
+from xspn.data.domain import Domain
+from xspn.graph import Scope
 from xspn.leaves import leaf_from_params
 from xspn.statistics import Blocks, Total, ValueCounts, statistic_from_params
 

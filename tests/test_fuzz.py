@@ -13,7 +13,7 @@ import pytest
 
 from fuzz import circuits, files
 from fuzz.workers import Pool, run_case
-from xspn.model.questions import Questions
+from xspn.circuit import Questions
 
 
 def fine(rng, folder):

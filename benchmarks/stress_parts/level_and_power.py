@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from xspn import XSPN
-from xspn.circuit.domain import Domain
+from xspn.data.domain import Domain
 from xspn.learning.exchangeability import TestResult
 from xspn.learning.exchangeability import global_test as test_of_bits
 from xspn.learning.summary import Summary

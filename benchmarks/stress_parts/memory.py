@@ -79,7 +79,7 @@ def work(what: str, kind: str, rows: int, columns: int) -> dict[str, float]:
     from threadpoolctl import threadpool_limits
 
     from xspn import XSPN
-    from xspn.model.reading import read_table
+    from xspn.data.reading import read_table
 
     cells = table(kind, rows, columns)
     start = time.process_time()

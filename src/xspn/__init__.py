@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from xspn._version import __version__
 
 if TYPE_CHECKING:
-    from xspn import datasets as datasets
-    from xspn._core.errors import XSPNError as XSPNError
-    from xspn.circuit import Product as Product
-    from xspn.circuit import Sum as Sum
+    from xspn.circuit import Circuit as Circuit
+    from xspn.core.errors import XSPNError as XSPNError
     from xspn.estimators import MEVM as MEVM
     from xspn.estimators import XSPN as XSPN
     from xspn.estimators import XSPNClassifier as XSPNClassifier
+    from xspn.graph import Product as Product
+    from xspn.graph import Sum as Sum
     from xspn.io import load as load
     from xspn.io import save as save
     from xspn.learning.exchangeability import exchangeability_test as exchangeability_test
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from xspn.leaves import Gaussian as Gaussian
     from xspn.leaves import MultivariateGaussian as MultivariateGaussian
     from xspn.leaves import Smoothing as Smoothing
-    from xspn.model import Circuit as Circuit
+    from xspn.paper import datasets as datasets
 
 _HOMES = {
     "Bernoulli": "xspn.leaves",
     "BetaBinomial": "xspn.leaves",
     "Categorical": "xspn.leaves",
     "ChowLiu": "xspn.leaves",
-    "Circuit": "xspn.model",
+    "Circuit": "xspn.circuit",
     "Exchangeable": "xspn.leaves",
     "ExchangeableGaussian": "xspn.leaves",
     "Gaussian": "xspn.leaves",
     "MEVM": "xspn.estimators",
     "MultivariateGaussian": "xspn.leaves",
-    "Product": "xspn.circuit",
+    "Product": "xspn.graph",
     "Smoothing": "xspn.leaves",
-    "Sum": "xspn.circuit",
+    "Sum": "xspn.graph",
     "XSPN": "xspn.estimators",
     "XSPNClassifier": "xspn.estimators",
-    "XSPNError": "xspn._core.errors",
+    "XSPNError": "xspn.core.errors",
     "exchangeability_test": "xspn.learning.exchangeability",
     "exchangeable_groups": "xspn.learning.exchangeability",
     "load": "xspn.io",
@@ -59,7 +59,7 @@ __all__ = ["__version__", "datasets", *_HOMES]
 
 def __getattr__(name: str) -> Any:
     if name == "datasets":
-        return import_module("xspn.datasets")
+        return import_module("xspn.paper.datasets")
     if name not in _HOMES:
         raise AttributeError(f"module 'xspn' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -8,8 +8,8 @@ import pytest
 import xspn
 from xspn import datasets
 from xspn.cli import main
-from xspn.datasets import checksums
-from xspn.datasets.parsing import parse, render
+from xspn.paper.datasets import checksums
+from xspn.paper.datasets.parsing import parse, render
 
 
 @pytest.fixture(autouse=True)

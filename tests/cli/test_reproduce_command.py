@@ -6,7 +6,7 @@ import pytest
 
 from xspn import datasets
 from xspn.cli import main
-from xspn.experiments import data
+from xspn.paper.experiments import data
 
 
 @pytest.fixture(autouse=True)

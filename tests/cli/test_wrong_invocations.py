@@ -238,7 +238,7 @@ def test_there_are_at_least_thirty():
 
 
 def test_an_archive_out_of_all_proportion_is_not_unpacked(files, run, monkeypatch):
-    monkeypatch.setattr("xspn.io.tables.read.MOST_BYTES", 100_000)
+    monkeypatch.setattr("xspn.data.read.MOST_BYTES", 100_000)
     np.savez_compressed("bomb.npz", X=np.zeros((100_000, 2)))
     status, out, err = run("fit", "bomb.npz", *OUT)
     assert (status, out) == (2, "")

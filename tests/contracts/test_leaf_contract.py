@@ -11,7 +11,7 @@ import pytest
 
 from support.chi_square import assert_frequencies_fit
 from support.enumeration import agreeing, assignments, count_of, log, partial_rows, subsets
-from xspn.circuit import Graph, Scope
+from xspn.graph import Graph, Scope
 from xspn.inference.oracle import Oracle
 from xspn.leaves import Leaf, leaves
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from xspn.circuit import Scope
+from xspn.graph import Scope
 from xspn.leaves import leaves
 
 GRID_POINTS = 200_001

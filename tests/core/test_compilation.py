@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from support.cases import any_case
-from xspn._core import compilation
-from xspn._core.compilation import kept
-from xspn._core.errors import MissingExtraError
+from xspn.core import compilation
+from xspn.core.compilation import kept
+from xspn.core.errors import MissingExtraError
 from xspn.engine import RowBlock, Semiring
 from xspn.engine.compiled import Compiled
 from xspn.engine.kernels.__main__ import compile_all

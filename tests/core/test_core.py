@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import xspn
-from xspn._core.checks import weights_of_rows
-from xspn._core.errors import DataError, ParameterError, RegistryError
-from xspn._core.logspace import log_binomials, log_factorials, log_sum_counts, logsumexp_quiet, safe_log
-from xspn._core.random import child_seed, generator
-from xspn._core.registry import Registry
+from xspn.core.checks import weights_of_rows
+from xspn.core.errors import DataError, ParameterError, RegistryError
+from xspn.core.logspace import log_binomials, log_factorials, log_sum_counts, logsumexp_quiet, safe_log
+from xspn.core.random import child_seed, generator
+from xspn.core.registry import Registry
 
 
 def test_factorials():

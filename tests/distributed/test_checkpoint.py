@@ -9,7 +9,7 @@ import pytest
 
 from support.distributed import grown, growth_of, in_blocks
 from support.learning import two_clusters
-from xspn._core.errors import DataError, FormatError, ParameterError
+from xspn.core.errors import DataError, FormatError, ParameterError
 from xspn.distributed import growth as growth_module
 from xspn.distributed.checkpoint import Checkpoint, identity
 from xspn.distributed.limits import Limits

@@ -20,15 +20,15 @@ import distributed  # noqa: F401  loads its settings: a temporary one set before
 from support.distributed import TINY, in_blocks
 from support.learning import two_clusters
 from xspn import XSPN
-from xspn._core.errors import ClusterError, DataError
 from xspn.cli import main
+from xspn.core.errors import ClusterError, DataError
 from xspn.distributed import growth
 from xspn.distributed.cluster import connected
 from xspn.distributed.scheduler import current_client
-from xspn.experiments.plan import plan
-from xspn.experiments.runner import Outcome, run_units
-from xspn.experiments.store import Store
 from xspn.io.json_format import to_json
+from xspn.paper.experiments.plan import plan
+from xspn.paper.experiments.runner import Outcome, run_units
+from xspn.paper.experiments.store import Store
 
 
 @pytest.fixture(scope="module")

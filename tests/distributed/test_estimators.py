@@ -10,7 +10,7 @@ import pytest
 from support.distributed import TINY, in_blocks
 from support.learning import two_clusters
 from xspn import XSPN, XSPNClassifier
-from xspn._core.errors import DataError, DataTypeError, ParameterError
+from xspn.core.errors import DataError, DataTypeError, ParameterError
 from xspn.distributed import gathering, lazy
 from xspn.io.json_format import to_json
 

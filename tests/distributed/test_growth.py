@@ -6,7 +6,7 @@ import pytest
 from support.distributed import grown, growth_of, in_blocks
 from support.learning import exchangeable_table, learned, random_table, total_probability, two_clusters
 from xspn import XSPN, Circuit
-from xspn._core.errors import DataError, ParameterError
+from xspn.core.errors import DataError, ParameterError
 from xspn.distributed.limits import Limits
 from xspn.io.json_format import to_json
 from xspn.learning.config import LearnConfig

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.distributed import in_blocks
-from xspn._core.errors import ClusterError, DataError
+from xspn.core.errors import ClusterError, DataError
 from xspn.distributed import parquet, partitions
 from xspn.distributed.partitions import blocks_of, partitioned
 

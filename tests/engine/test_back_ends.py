@@ -9,7 +9,7 @@ import pytest
 from support.cases import any_case
 from support.circuits import any_rows
 from xspn import Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum
-from xspn._core.errors import DataError, EvidenceError, ParameterError, QueryError
+from xspn.core.errors import DataError, EvidenceError, ParameterError, QueryError
 from xspn.engine import RowBlock, Semiring, Simple
 from xspn.engine.compiled import Compiled
 

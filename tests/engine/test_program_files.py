@@ -12,7 +12,7 @@ import pytest
 from support.cases import any_case
 from support.mutations import mutated, resealed
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum, save
-from xspn._core.errors import FormatError
+from xspn.core.errors import FormatError
 from xspn.io import open_program, save_program
 from xspn.io.container import mapped, unpacked_file
 from xspn.io.programs import FORMAT, SCHEMA

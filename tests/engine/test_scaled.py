@@ -9,7 +9,7 @@ import pytest
 
 from support.cases import any_case
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Product, Sum
-from xspn._core.errors import EvidenceError
+from xspn.core.errors import EvidenceError
 from xspn.engine import RowBlock, Semiring, Simple
 from xspn.engine.compiled import Compiled
 from xspn.engine.kernels.arrays import room_for

@@ -12,7 +12,7 @@ import pytest
 
 from support.cases import counting_case
 from xspn import Bernoulli, Categorical, Circuit, Product, Sum
-from xspn._core.errors import DataError, EvidenceError, QueryError
+from xspn.core.errors import DataError, EvidenceError, QueryError
 from xspn.engine import Simple
 
 torch = pytest.importorskip("torch")

@@ -9,8 +9,8 @@ from sklearn.datasets import load_diabetes, load_wine
 
 from support.tables import REAL, exchangeable_numbers
 from xspn import XSPN, Bernoulli, Categorical, Circuit, ExchangeableGaussian, Gaussian, Product, Sum
-from xspn._core.errors import AgreementWarning
-from xspn.circuit.domain import Domain
+from xspn.core.errors import AgreementWarning
+from xspn.data.domain import Domain
 from xspn.estimators.agreement import warn_of_disagreement
 from xspn.learning.data import BinaryData
 from xspn.learning.tables import TableData

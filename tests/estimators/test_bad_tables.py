@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from support.learning import random_table, total_probability, worlds
 from xspn import XSPN, Bernoulli, XSPNClassifier
-from xspn._core.errors import DataError, DataTypeError, XSPNError
+from xspn.core.errors import DataError, DataTypeError, XSPNError
 
 BOTH = pytest.mark.parametrize("kind", [XSPN, XSPNClassifier])
 

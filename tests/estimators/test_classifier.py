@@ -5,7 +5,7 @@ import pytest
 
 from support.learning import random_table, two_clusters, worlds
 from xspn import XSPN, XSPNClassifier, io
-from xspn._core.errors import DataError
+from xspn.core.errors import DataError
 from xspn.estimators import classifier as classifier_module
 
 SMALL = {"min_instances": 5, "random_state": 0}

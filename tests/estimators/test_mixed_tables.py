@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 
 from xspn import MEVM, XSPN, XSPNClassifier, load, save
-from xspn._core.errors import DataError, XSPNError
-from xspn.circuit import Domain
+from xspn.core.errors import DataError, XSPNError
+from xspn.data.domain import Domain
 
 N = 240
 

@@ -5,7 +5,7 @@ import pytest
 
 from support.learning import total_probability, two_clusters
 from xspn import XSPN, Bernoulli, ChowLiu, Exchangeable, XSPNClassifier
-from xspn._core.errors import ParameterError, RegistryError
+from xspn.core.errors import ParameterError, RegistryError
 from xspn.estimators.options import learn_config
 from xspn.learning.policy import Operation
 

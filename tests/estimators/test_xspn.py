@@ -5,7 +5,7 @@ import pytest
 
 from support.learning import exchangeable_table, random_table, two_clusters, worlds
 from xspn import XSPN, Circuit
-from xspn._core.errors import DataError, ParameterError
+from xspn.core.errors import DataError, ParameterError
 from xspn.estimators import progress as progress_module
 from xspn.estimators import xspn as xspn_module
 from xspn.io import to_json

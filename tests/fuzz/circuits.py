@@ -25,7 +25,7 @@ from xspn import (
     load,
     save,
 )
-from xspn._core.errors import EvidenceError, ParameterError, QueryError
+from xspn.core.errors import EvidenceError, ParameterError, QueryError
 from xspn.io import open_program, save_program
 from xspn.leaves import leaves
 

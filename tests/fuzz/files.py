@@ -32,12 +32,12 @@ from support.distributed import grown, in_blocks
 from support.learning import two_clusters
 from xspn import XSPN, Bernoulli, Circuit, XSPNError, load, save
 from xspn.distributed.limits import Limits
-from xspn.experiments import report
-from xspn.experiments.plan import plan
-from xspn.experiments.result import Result
-from xspn.experiments.store import Store
-from xspn.experiments.unit import Unit
 from xspn.io import open_program, save_program, to_json
+from xspn.paper.experiments import report
+from xspn.paper.experiments.plan import plan
+from xspn.paper.experiments.result import Result
+from xspn.paper.experiments.store import Store
+from xspn.paper.experiments.unit import Unit
 
 N_MODELS = 16
 MOST_COLUMNS = 1000  # of a circuit that is asked questions

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from xspn import MEVM, XSPN, XSPNClassifier, XSPNError, exchangeability_test, exchangeable_groups
-from xspn.circuit.domain import Domain
+from xspn.data.domain import Domain
 
 MOST_DEVIATION = 10.0  # of a model, in deviations of the table
 ENOUGH_ROWS = 30  # for that to be said

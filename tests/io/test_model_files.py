@@ -21,9 +21,9 @@ from xspn import (
     load,
     save,
 )
-from xspn._core.errors import FormatError
-from xspn.circuit import Graph
 from xspn.cli import main as command_line
+from xspn.core.errors import FormatError
+from xspn.graph import Graph
 from xspn.io import load_with_notes, to_json
 from xspn.io.binary_format import FORMAT, SCHEMA
 from xspn.io.container import MAGIC, packed_file, unpacked_file

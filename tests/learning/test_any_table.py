@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.learning import total_probability, worlds
+from xspn.circuit import Circuit
 from xspn.learning.clustering import clusterings
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability import tests
 from xspn.learning.fallback import fallbacks
 from xspn.learning.learner import learn
-from xspn.model import Circuit
 
 
 @st.composite

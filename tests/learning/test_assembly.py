@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from xspn import Bernoulli, Exchangeable, Product, Sum
+from xspn.circuit import Circuit
 from xspn.learning.assembly import Record, assemble
 from xspn.learning.policy import Operation
 from xspn.learning.task import Rows, Task
-from xspn.model import Circuit
 
 DEPTH = 10_000
 

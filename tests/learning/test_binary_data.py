@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.learning import random_table
-from xspn._core.errors import DataError
+from xspn.core.errors import DataError
 from xspn.learning.binary import binary_table, cells_of, column_names
 from xspn.learning.data import BinaryData
 

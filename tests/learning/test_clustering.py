@@ -5,7 +5,7 @@ import pytest
 from scipy.special import xlogy
 
 from support.learning import random_table, summary, two_clusters
-from xspn._core.errors import ParameterError
+from xspn.core.errors import ParameterError
 from xspn.learning.clustering import clusterings, gmm_split, variable_split
 from xspn.learning.clustering.base import gain_of_labels
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xspn._core.errors import ParameterError, RegistryError, XSPNError
+from xspn.core.errors import ParameterError, RegistryError, XSPNError
 from xspn.learning.config import LearnConfig
 
 BAD = {

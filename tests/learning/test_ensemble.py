@@ -7,13 +7,13 @@ import pytest
 
 from support.learning import random_table, total_probability, two_clusters, worlds
 from xspn import Sum
-from xspn._core.errors import ParameterError
+from xspn.circuit import Circuit
+from xspn.core.errors import ParameterError
 from xspn.io import to_json
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag
 from xspn.learning.learner import learn
-from xspn.model import Circuit
 
 CONFIG = LearnConfig(min_instances=5)
 

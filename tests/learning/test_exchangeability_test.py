@@ -5,7 +5,7 @@ import pytest
 
 from support.learning import exchangeable_table, random_table, summary
 from xspn import exchangeability_test
-from xspn._core.errors import DataError, DataTypeError, ParameterError, QueryError, RegistryError
+from xspn.core.errors import DataError, DataTypeError, ParameterError, QueryError, RegistryError
 from xspn.learning.exchangeability import full_test, global_test, pairwise_test
 
 

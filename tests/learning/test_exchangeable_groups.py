@@ -5,7 +5,7 @@ import pytest
 
 from support.learning import summary
 from xspn import exchangeable_groups
-from xspn._core.errors import DataError, ParameterError
+from xspn.core.errors import DataError, ParameterError
 from xspn.learning.exchangeability import global_test
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from support.learning import random_table, summary, total_probability, worlds
+from xspn.circuit import Circuit
 from xspn.learning.fallback import LeafData, LeafOptions, fallbacks
 from xspn.learning.fallback.blocks import blocks_of_similar_means
-from xspn.model import Circuit
 
 SHRINKAGE = 2.0
 SPREADS = ("values", "assignments")

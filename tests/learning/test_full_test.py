@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2
 
 from support.learning import exchangeable_table, random_table, summary
-from xspn._core.errors import QueryError
+from xspn.core.errors import QueryError
 from xspn.learning.exchangeability import full_test, pairwise_test
 
 

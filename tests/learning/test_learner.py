@@ -7,6 +7,8 @@ import pytest
 
 from support.learning import learned, random_table, total_probability, two_clusters, worlds
 from xspn import Bernoulli, Exchangeable, Product, Sum
+from xspn.circuit import Circuit
+from xspn.data.reading import read_table
 from xspn.io import to_json
 from xspn.learning import learner as learner_module
 from xspn.learning import steps as steps_module
@@ -17,8 +19,6 @@ from xspn.learning.ensemble import learn_bag
 from xspn.learning.learner import learn
 from xspn.learning.policy import Operation
 from xspn.learning.tables import TableData
-from xspn.model import Circuit
-from xspn.model.reading import read_table
 
 VARIANTS = [
     {},

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from support.learning import exchangeable_table, random_table, summary
-from xspn._core.errors import ParameterError
+from xspn.core.errors import ParameterError
 from xspn.learning.exchangeability import pairwise_test
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from support.circuits import cases, random_rows
 from xspn import Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Smoothing, Sum
-from xspn.circuit.graph import Graph
 from xspn.engine import Simple, compile_graph
+from xspn.graph.graph import Graph
 from xspn.learning.expectation import expect, fitted_root, maximize
 from xspn.learning.parameters import EMOptions, fit_parameters
 

@@ -7,9 +7,9 @@ import pytest
 
 from support.learning import exchangeable_table, random_table, summary
 from xspn import Bernoulli, BetaBinomial, ChowLiu, Exchangeable, Sum
+from xspn.circuit import Circuit
 from xspn.learning.fallback import Candidate, LeafData, LeafOptions, conventional_fallbacks, fallbacks
 from xspn.learning.fallback.auto import PRIOR_ROWS, SMALLEST_SHARE, best_of, stack
-from xspn.model import Circuit
 
 
 def candidates(*left_out):

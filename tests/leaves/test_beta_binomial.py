@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.stats import betabinom
 
 from xspn import BetaBinomial, Circuit, Exchangeable, Smoothing
-from xspn._core.errors import ParameterError
+from xspn.core.errors import ParameterError
 from xspn.leaves.beta_binomial import log_weights_of
 from xspn.statistics import ValueCounts
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xspn import ChowLiu
-from xspn._core.errors import ParameterError
+from xspn.core.errors import ParameterError
 
 
 def log_likelihood(tree, rows, weights):

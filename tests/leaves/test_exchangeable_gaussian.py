@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest, multivariate_normal
 
 from xspn import Circuit, ExchangeableGaussian, Gaussian, XSPNError
-from xspn.circuit import Scope
+from xspn.graph import Scope
 
 SEEDS = range(8)
 

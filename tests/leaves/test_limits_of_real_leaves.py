@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xspn import Circuit, Gaussian
-from xspn._core.errors import ParameterError
+from xspn.core.errors import ParameterError
 from xspn.leaves import ExchangeableGaussian, MultivariateGaussian
 
 NEARLY_ONE = 1 - 2**-53  # the largest number below 1

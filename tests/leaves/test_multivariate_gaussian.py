@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from xspn import Circuit, Gaussian, MultivariateGaussian, XSPNError, load, save
-from xspn.circuit import Scope
+from xspn.graph import Scope
 
 SEEDS = range(8)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xspn import Bernoulli, Categorical, ChowLiu, Exchangeable, Gaussian, Smoothing
-from xspn._core.errors import ParameterError
+from xspn.core.errors import ParameterError
 from xspn.statistics import ValueCounts
 
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from support.circuits import cases
 from xspn import XSPN, Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum, datasets
-from xspn._core.errors import DataError, ParameterError, QueryError, XSPNError
+from xspn.core.errors import DataError, ParameterError, QueryError, XSPNError
 from xspn.plotting import count_chart, draw_circuit, exchangeability_map, likelihood_histogram, posterior_bars
 from xspn.plotting.names import names_within
 from xspn.plotting.sharing import grouped_order, shared_leaves

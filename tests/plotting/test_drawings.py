@@ -13,7 +13,7 @@ from matplotlib import image as mpimage
 from matplotlib.text import Text
 
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Product, Sum
-from xspn._core.errors import MissingExtraError, QueryError
+from xspn.core.errors import MissingExtraError, QueryError
 from xspn.plotting import (
     Point,
     count_chart,

@@ -21,8 +21,8 @@ from xspn import (
     Product,
     Sum,
 )
-from xspn._core.errors import ParameterError
-from xspn.circuit.nodes import LeafNode
+from xspn.core.errors import ParameterError
+from xspn.graph.nodes import LeafNode
 from xspn.leaves import MultivariateGaussian
 from xspn.plotting import draw_circuit
 from xspn.plotting.facts import Facts

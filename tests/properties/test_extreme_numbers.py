@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum
-from xspn._core.errors import ParameterError
+from xspn.core.errors import ParameterError
 from xspn.leaves import BetaBinomial, ExchangeableGaussian, MultivariateGaussian
 
 FAR = [1e9, -1e12, 1e15]

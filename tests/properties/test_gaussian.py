@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest, norm
 
 from xspn import Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum
-from xspn._core.errors import QueryError
+from xspn.core.errors import QueryError
 
 NAN = np.nan
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 from support.circuits import any_rows, cases
 from xspn import Circuit, load, save
-from xspn.circuit import Product, Sum
-from xspn.circuit.transform import merge, prune, share, simplify
+from xspn.graph import Product, Sum
+from xspn.graph.transform import merge, prune, share, simplify
 from xspn.io import from_json, to_dot, to_equation, to_json
 
 

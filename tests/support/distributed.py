@@ -3,12 +3,12 @@
 import dask.array as da
 import numpy as np
 
+from xspn.circuit import Circuit
 from xspn.distributed.growth import Growth, facts_for_learning
 from xspn.distributed.learning import Source, learn_elsewhere
 from xspn.distributed.limits import Limits
 from xspn.distributed.partitions import partitioned
 from xspn.learning.config import LearnConfig
-from xspn.model import Circuit
 
 TINY = {"xspn.gather_cells": 300}
 

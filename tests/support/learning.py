@@ -3,11 +3,11 @@
 import numpy as np
 
 from support.enumeration import assignments
+from xspn.circuit import Circuit
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.learner import learn
 from xspn.learning.summary import Summary
-from xspn.model import Circuit
 
 
 def summary(table, weights=None):

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from xspn.circuit.domain import Domain
+from xspn.circuit import Circuit
+from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
 from xspn.learning.learner import learn
 from xspn.learning.tables import TableData
 from xspn.learning.tables.summary import Column, TableSummary
-from xspn.model import Circuit
 
 REAL = Domain.real()
 

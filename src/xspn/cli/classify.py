@@ -7,13 +7,13 @@ other columns are summed out. If the table has the column, its values are not lo
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from xspn._core.errors import DataError
 from xspn.cli.inputs import add_table_options, matching, names_of, read_model, read_table, refuse_two_inputs
 from xspn.cli.output import add_formula_option, check_outputs, number, print_facts, print_json
+from xspn.core.errors import DataError
 
 if TYPE_CHECKING:
-    from xspn._core.arrays import AnyArray, FloatArray
-    from xspn.model import Circuit
+    from xspn.circuit import Circuit
+    from xspn.core.arrays import AnyArray, FloatArray
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Predict, write, compare."""
-    from xspn.io.tables.write import format_of, write_table_file
+    from xspn.data.write import format_of, write_table_file
 
     refuse_two_inputs(args.model, args.table)
     format_of(args.output)
@@ -67,7 +67,7 @@ def _posterior(circuit: "Circuit", codes: "AnyArray", target: int, size: int) ->
     """Return P(target | the other columns): (rows, values)."""
     import numpy as np
 
-    from xspn._core.logspace import logsumexp_quiet
+    from xspn.core.logspace import logsumexp_quiet
     from xspn.engine import refuse_impossible
 
     joint = np.empty((len(codes), size))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from xspn._core.errors import DataError, ParameterError
+from xspn.core.errors import DataError, ParameterError
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 

@@ -4,11 +4,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn._core.errors import DatasetError, ParameterError
 from xspn.cli.output import check_out_folder, print_json, print_table, say
+from xspn.core.errors import DatasetError, ParameterError
 
 if TYPE_CHECKING:
-    from xspn.datasets.dataset import Dataset
+    from xspn.paper.datasets.dataset import Dataset
 
 FAILED = 1
 
@@ -61,9 +61,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from xspn.datasets import catalogue
-    from xspn.datasets.loading import whereabouts
-    from xspn.datasets.places import Places
+    from xspn.paper.datasets import catalogue
+    from xspn.paper.datasets.loading import whereabouts
+    from xspn.paper.datasets.places import Places
 
     places = Places.find()
     entries = [catalogue.info(name) for name in catalogue.names(args.group)]
@@ -77,9 +77,9 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _info(args: argparse.Namespace) -> int:
-    from xspn.datasets import catalogue
-    from xspn.datasets.loading import whereabouts
-    from xspn.datasets.places import Places
+    from xspn.paper.datasets import catalogue
+    from xspn.paper.datasets.loading import whereabouts
+    from xspn.paper.datasets.places import Places
 
     places = Places.find()
     entry = catalogue.info(args.name)
@@ -106,8 +106,8 @@ def _info(args: argparse.Namespace) -> int:
 
 
 def _fetch(args: argparse.Namespace) -> int:
-    from xspn.datasets import catalogue, loading
-    from xspn.datasets.places import Places
+    from xspn.paper.datasets import catalogue, loading
+    from xspn.paper.datasets.places import Places
 
     Places.find(base_url=args.base)  # a wrong address or folder is the user's, and is told once
     wanted = catalogue.names() if "all" in args.names else [catalogue.info(name).name for name in args.names]
@@ -135,7 +135,7 @@ def _fetch(args: argparse.Namespace) -> int:
 
 def _make(args: argparse.Namespace) -> int:
     from xspn import io
-    from xspn.datasets import synthetic
+    from xspn.paper.datasets import synthetic
 
     if args.seed < 0:
         raise ParameterError(f"--seed: expected a number of at least 0, found {args.seed}")
@@ -171,8 +171,8 @@ def _make(args: argparse.Namespace) -> int:
 
 
 def _write_tables(data: "Dataset", folder: Path, stem: str, kind: str) -> dict[str, Path]:
-    from xspn.datasets.parsing import render
-    from xspn.io.files import write_bytes
+    from xspn.core.files import write_bytes
+    from xspn.paper.datasets.parsing import render
 
     header = (",".join(data.feature_names) + "\n").encode() if kind == "csv" else b""
     written = {}

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from xspn._core.arrays import FloatArray
-    from xspn.model.columns import Columns
+    from xspn.core.arrays import FloatArray
+    from xspn.data.columns import Columns
 
 
 def plain_columns(columns: "Columns", codes: "FloatArray") -> list[list[Any]]:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from xspn import XSPN, Circuit
-    from xspn.datasets import Dataset
+    from xspn.paper.datasets import Dataset
 
 # Test log-likelihood and number of parameters in the paper, on the authors' own sample; it does not give all of them.
 PUBLISHED: dict[str, dict[str, tuple[float, int | None]]] = {

@@ -11,8 +11,6 @@ scale, other numbers are real. Cells that are empty or say NA, NaN, null or ? ar
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from xspn._core.errors import ParameterError
-from xspn._core.text import counted
 from xspn.cli.cluster import add_cluster_option, on_cluster, stays_there
 from xspn.cli.inputs import add_table_options, read_table, seed_of
 from xspn.cli.learning_options import add_column_options, add_learning_options, domains_of, excluded, settings_of
@@ -27,11 +25,13 @@ from xspn.cli.output import (
     shortened,
     write_utf8,
 )
+from xspn.core.errors import ParameterError
+from xspn.core.text import counted
 
 if TYPE_CHECKING:
-    from xspn._core.arrays import AnyArray
     from xspn.cli.learned import LearnedModel
-    from xspn.model.columns import Columns
+    from xspn.core.arrays import AnyArray
+    from xspn.data.columns import Columns
 
 MOST_GROUPS = 5
 
@@ -53,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, learn, write, report."""
+    from xspn.data.write import json_value
     from xspn.io.files import save
     from xspn.io.json_format import to_json
-    from xspn.io.tables.write import json_value
 
     table_of_its_own = args.valid if args.valid is not None and _share(args.valid) is None else None
     check_outputs((args.output, args.checkpoint), (args.table, table_of_its_own))

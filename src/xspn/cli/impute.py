@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fill and write."""
     from xspn.cli.decoding import plain_columns
-    from xspn.io.tables.write import format_of, write_table_file
-    from xspn.model.completion import completed
+    from xspn.data.write import format_of, write_table_file
+    from xspn.estimators.completion import completed
 
     refuse_two_inputs(args.model, args.table)
     kind = "json" if args.json and args.output in (None, "-") else format_of(args.output)

@@ -6,12 +6,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn._core.errors import DataError, ParameterError
+from xspn.core.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from xspn.io.tables import TableFile
-    from xspn.model import Circuit
-    from xspn.model.columns import Columns
+    from xspn.circuit import Circuit
+    from xspn.data import TableFile
+    from xspn.data.columns import Columns
 
 STDIN = "-"
 
@@ -32,7 +32,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
 
 def read_table(path: str, args: argparse.Namespace) -> "TableFile":
     """Read the table of a command."""
-    from xspn.io.tables import ReadOptions, read_table_file
+    from xspn.data import ReadOptions, read_table_file
 
     delimiter = "\t" if args.delimiter == "\\t" else args.delimiter
     return read_table_file(path, ReadOptions(delimiter, args.header, tuple(args.missing), args.encoding))
@@ -63,7 +63,7 @@ def names_of(columns: "Columns") -> tuple[str, ...]:
 
 def matching(pattern: str, names: tuple[str, ...], what: str) -> list[int]:
     """Return the columns that a name or a pattern with * and ? stands for, or suggest the nearest name."""
-    from xspn._core.checks import nearest
+    from xspn.core.checks import nearest
 
     if pattern in names:
         return [names.index(pattern)]

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.errors import DataError
+from xspn.circuit import Circuit
 from xspn.cli.inputs import names_of
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.errors import DataError
+from xspn.data.columns import Columns
 from xspn.estimators import XSPN, XSPNClassifier
 from xspn.estimators.explain import context_in_words
 from xspn.learning.policy import Operation
 from xspn.learning.trace import Trace, TraceEntry, describe_test
-from xspn.model import Circuit
-from xspn.model.columns import Columns
 
 Score = Callable[[AnyArray], FloatArray]  # the log-likelihood of each row of codes
 

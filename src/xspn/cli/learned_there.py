@@ -3,10 +3,10 @@
 import argparse
 from typing import Any
 
-from xspn._core.errors import ParameterError
 from xspn.cli.cluster import columns_of, is_parquet, refuse_options
 from xspn.cli.inputs import matching
 from xspn.cli.learned import LearnedModel, groups_of, parts_of, trace_in_words
+from xspn.core.errors import ParameterError
 from xspn.distributed.gathering import as_collection, n_rows
 from xspn.estimators import XSPN
 

@@ -3,11 +3,11 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from xspn._core.errors import DataError, ParameterError
 from xspn.cli.inputs import matching
+from xspn.core.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from xspn.io.tables import TableFile
+    from xspn.data import TableFile
 
 WORDS = ("binary", "categorical", "ordinal", "real")
 SETTINGS = (
@@ -114,7 +114,7 @@ class _Labels(list[str]):
 
 
 def _shared_scale(table: "TableFile", columns: list[int], name: str) -> Any:
-    from xspn.circuit.domain import Domain
+    from xspn.data.domain import Domain
 
     values = [float(cell) for j in columns for cell in table.cells[j] if cell is not None and _is_whole(cell)]
     if len(values) != sum(cell is not None for j in columns for cell in table.cells[j]):

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from importlib import import_module
 
-from xspn._core.errors import ParameterError, XSPNError
 from xspn._version import __version__
 from xspn.cli.output import say
 from xspn.cli.parser import Parser
 from xspn.cli.process import Ended, Signals, end_workers, ending_by_signal, reason, usable_streams
+from xspn.core.errors import ParameterError, XSPNError
 
 COMMANDS = {
     "fit": "learn a model from a table",

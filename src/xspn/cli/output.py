@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from xspn._core.errors import ParameterError
-from xspn._core.text import printable
+from xspn.core.errors import ParameterError
+from xspn.core.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,7 +58,7 @@ def write_utf8(text: str) -> None:
 
 def print_json(value: Any) -> int:
     """Print a value as JSON; −inf is the string "-inf", and what is not a number is null."""
-    from xspn.io.tables.write import json_value
+    from xspn.data.write import json_value
 
     write_utf8(json.dumps(json_value(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return 0
@@ -78,7 +78,7 @@ def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | P
         outputs: The files to write; None and "-" are none.
         inputs: The files and folders that are read.
     """
-    from xspn.io.files import check_folder
+    from xspn.core.files import check_folder
 
     written = [os.fspath(path) for path in outputs if path is not None and os.fspath(path) != STDOUT]
     read = [os.fspath(path) for path in inputs if path is not None and os.fspath(path) != STDOUT]
@@ -105,7 +105,7 @@ def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | P
 
 def check_out_folder(path: Path) -> None:
     """Refuse a folder to write to that cannot be one, before any work is done for it."""
-    from xspn.io.files import check_folder
+    from xspn.core.files import check_folder
 
     nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     if not nearest.is_dir():
@@ -175,7 +175,7 @@ def check_picture(path: Path | None) -> None:
 
 def save_picture(figure: "Figure", path: Path) -> None:
     """Write a picture, whole or not at all."""
-    from xspn.io.files import write_bytes
+    from xspn.core.files import write_bytes
     from xspn.plotting.style import image
 
     write_bytes(path, image(figure, cast("Format", path.suffix.lower().lstrip("."))))

@@ -10,13 +10,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn._core.errors import EvidenceError
 from xspn.cli.inputs import names_of, read_model
 from xspn.cli.output import check_outputs, check_picture, number, print_aligned, print_json, save_picture, say
 from xspn.cli.questions import Question, evidence_of, question_of
+from xspn.core.errors import EvidenceError
 
 if TYPE_CHECKING:
-    from xspn.model import Circuit
+    from xspn.circuit import Circuit
 
 BAR = 30
 
@@ -91,7 +91,7 @@ def _log_evidence(circuit: "Circuit", known: dict[int, float]) -> float:
 def _answer(circuit: "Circuit", known: dict[int, float], question: Question) -> dict[str, Any]:
     import numpy as np
 
-    from xspn.model.completion import table_of_marginals
+    from xspn.estimators.completion import table_of_marginals
 
     row = np.full(circuit.n_variables, np.nan)
     row[list(known)] = list(known.values())

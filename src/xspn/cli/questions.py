@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xspn._core.errors import DataError, ParameterError
 from xspn.cli.inputs import matching, names_of
+from xspn.core.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from xspn.model.columns import Columns
+    from xspn.data.columns import Columns
 
 COUNT = re.compile(r"count\((.*)\)", re.DOTALL)
 YES = ("yes", "y", "true", "t", "on", "1")
@@ -50,7 +50,7 @@ def evidence_of(texts: Sequence[str], columns: "Columns") -> dict[int, float]:
 
 def code_of(text: str, columns: "Columns", column: int, what: str) -> float:
     """Return the code (or number) that a value stands for: a label in any case, a number, a word for yes or no."""
-    from xspn.model.labels import unknown_label
+    from xspn.data.labels import unknown_label
 
     labels, domain = columns.labels[column], columns.domains[column]
     name = names_of(columns)[column]
@@ -75,7 +75,7 @@ def code_of(text: str, columns: "Columns", column: int, what: str) -> float:
 
 
 def _code_of_label(text: str, labels: tuple[Any, ...], name: str, what: str) -> float:
-    from xspn.model.labels import unknown_label
+    from xspn.data.labels import unknown_label
 
     said = [str(label) for label in labels]
     if text in said:

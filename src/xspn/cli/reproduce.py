@@ -8,12 +8,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xspn._core.errors import ParameterError
 from xspn.cli.cluster import add_cluster_option, on_cluster
 from xspn.cli.output import check_out_folder, say
+from xspn.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from xspn.experiments.store import Store
+    from xspn.paper.experiments.store import Store
 
 FAILED = 1
 TARGETS = ("table1", "table2", "ablation", "pairwise", "figure1", "figure2")
@@ -37,10 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run what is missing, then write the report."""
-    from xspn.experiments.plan import known_models, plan, planned
-    from xspn.experiments.report import content, write_report
-    from xspn.experiments.runner import run_units
-    from xspn.experiments.store import Store
+    from xspn.paper.experiments.plan import known_models, plan, planned
+    from xspn.paper.experiments.report import content, write_report
+    from xspn.paper.experiments.runner import run_units
+    from xspn.paper.experiments.store import Store
     from xspn.plotting.style import require_matplotlib
 
     if args.seed < 0:
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _merge(store: "Store", folders: list[Path]) -> list[str]:
     """Take over the results of other folders; return which of their files were refused, and why."""
-    from xspn.experiments.plan import planned
+    from xspn.paper.experiments.plan import planned
 
     refused: list[str] = []
     for folder in folders:

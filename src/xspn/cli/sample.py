@@ -2,10 +2,10 @@
 
 import argparse
 
-from xspn._core.errors import ParameterError
 from xspn.cli.inputs import names_of, read_model, seed_of
 from xspn.cli.output import add_formula_option, check_outputs
 from xspn.cli.questions import evidence_of
+from xspn.core.errors import ParameterError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draw and write."""
     from xspn.cli.decoding import plain_columns
-    from xspn.io.tables.write import format_of, write_table_file
+    from xspn.data.write import format_of, write_table_file
 
     if args.n < 0:
         raise ParameterError(f"-n: expected a number of rows of at least 0, found {args.n}")

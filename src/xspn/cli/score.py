@@ -10,8 +10,8 @@ from xspn.cli.output import check_outputs, number, print_facts, print_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xspn._core.arrays import FloatArray
-    from xspn.model import Circuit
+    from xspn.circuit import Circuit
+    from xspn.core.arrays import FloatArray
 
 LEAST_LIKELY = 3
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """Score the rows."""
     import numpy as np
 
-    from xspn.io.tables.write import format_of, write_table_file
+    from xspn.data.write import format_of, write_table_file
 
     refuse_two_inputs(args.model, args.table)
     if args.output is not None:

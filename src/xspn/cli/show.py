@@ -7,9 +7,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from xspn._core.errors import DataError, ParameterError
 from xspn.cli.inputs import read_model
 from xspn.cli.output import check_outputs, check_picture, print_json, save_picture, say, shortened
+from xspn.core.errors import DataError, ParameterError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,15 +8,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn._core.errors import ParameterError
 from xspn.cli.inputs import add_table_options, read_table
 from xspn.cli.learning_options import add_column_options, domains_of, excluded
 from xspn.cli.output import check_outputs, check_picture, print_aligned, print_json, save_picture, say, shortened
+from xspn.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from xspn._core.arrays import AnyArray
+    from xspn.core.arrays import AnyArray
+    from xspn.data.columns import Columns
     from xspn.learning.exchangeability import Group, TestResult
-    from xspn.model.columns import Columns
 
 LEVEL = 0.01
 

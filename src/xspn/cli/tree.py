@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xspn.circuit.nodes import Node, Sum
 from xspn.cli.inputs import names_of
 from xspn.cli.output import shortened
+from xspn.graph.nodes import Node, Sum
 from xspn.leaves import Bernoulli, Categorical, Exchangeable, Gaussian
 
 if TYPE_CHECKING:
-    from xspn.model import Circuit
+    from xspn.circuit import Circuit
 
 MOST_VALUES = 5
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.exchangeability.full import LARGEST_N
 from xspn.learning.partial_moments import PartialMoments
 

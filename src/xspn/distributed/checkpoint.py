@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from xspn._core.errors import DataError, FormatError, ParameterError
+from xspn.core.errors import DataError, FormatError, ParameterError
+from xspn.core.files import check_folder, write_text
 from xspn.distributed.limits import Limits
 from xspn.distributed.partitions import Layout
 from xspn.distributed.plain import plain_tree, tree_of_plain
 from xspn.distributed.subtrees import Place
 from xspn.distributed.survey import Facts
 from xspn.distributed.tree import Tree
-from xspn.io.files import check_folder, write_text
 from xspn.learning.config import LearnConfig
 
 FORMAT = "xspn-checkpoint"

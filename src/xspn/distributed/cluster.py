@@ -6,7 +6,7 @@ from typing import Any
 
 import joblib
 
-from xspn._core.errors import ClusterError
+from xspn.core.errors import ClusterError
 from xspn.distributed.recognition import dask_module
 
 LOCAL = "local"

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.errors import DataTypeError
+from xspn.core.errors import DataTypeError
 from xspn.distributed.limits import Limits
 from xspn.distributed.parquet import ROWS_PER_PIECE, pieces_of
 from xspn.distributed.recognition import dask_module, is_path

@@ -6,7 +6,7 @@ from time import perf_counter
 
 import numpy as np
 
-from xspn._core.errors import DataError
+from xspn.core.errors import DataError
 from xspn.distributed.limits import Limits
 from xspn.distributed.partitions import PartitionedTable
 from xspn.distributed.passes import Outcome, inspected, run_pass

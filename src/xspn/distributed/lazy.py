@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn._core.errors import DataError
-from xspn._core.options import whole_number
-from xspn._core.random import RandomState, child_seed, generator
+from xspn.core.arrays import FloatArray
+from xspn.core.errors import DataError
+from xspn.core.options import whole_number
+from xspn.core.random import RandomState, child_seed, generator
 from xspn.distributed.gathering import as_collection
 from xspn.distributed.recognition import dask_module, is_collection
 

@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from xspn._core.options import whole_number
-from xspn._core.random import child_seed
+from xspn.core.options import whole_number
+from xspn.core.random import child_seed
 from xspn.distributed.checkpoint import Checkpoint, identity
 from xspn.distributed.growth import Growth, PassReport, facts_for_learning
 from xspn.distributed.limits import Limits

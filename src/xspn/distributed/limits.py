@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from xspn._core.options import whole_number
+from xspn.core.options import whole_number
 from xspn.distributed.recognition import dask_module
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray
-from xspn._core.checks import Names
-from xspn._core.errors import DataError, DataTypeError
+from xspn.core.arrays import AnyArray
+from xspn.core.checks import Names
+from xspn.core.errors import DataError, DataTypeError
 from xspn.distributed.recognition import dask_module
 
 ROWS_PER_PIECE = 500_000  # row groups that are small are read together

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names, table, weights_of_rows
-from xspn._core.errors import ClusterError, DataError, XSPNError
-from xspn._core.random import child_seed
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import Names, table, weights_of_rows
+from xspn.core.errors import ClusterError, DataError, XSPNError
+from xspn.core.random import child_seed
 from xspn.distributed.parquet import Piece, batches_of, pieces_of
 from xspn.distributed.recognition import is_collection, is_path
 from xspn.learning.binary import binarized, binary_table

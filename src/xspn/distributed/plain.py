@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.errors import FormatError, XSPNError
-from xspn._core.random import child_seed
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.errors import FormatError, XSPNError
+from xspn.core.random import child_seed
 from xspn.distributed.slice import Context
 from xspn.distributed.subtrees import NO_ROWS, Place
 from xspn.distributed.tree import ROOT, Tree
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node
 from xspn.io.json_format import plain_nodes, root_of_plain
 from xspn.learning.assembly import Record
 from xspn.learning.clustering.base import Condition

@@ -4,7 +4,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-from xspn._core.errors import MissingExtraError
+from xspn.core.errors import MissingExtraError
 
 
 def is_collection(X: Any) -> bool:

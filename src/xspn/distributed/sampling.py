@@ -6,7 +6,7 @@ Every worker that comes to a row decides alike, whenever it comes and however of
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import BoolArray, IntArray
+from xspn.core.arrays import BoolArray, IntArray
 
 ALL = 1 << 64
 PARTITION_BITS = 40  # a partition has fewer rows than 2⁴⁰

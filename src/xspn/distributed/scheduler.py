@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from xspn._core.errors import ClusterError, XSPNError
+from xspn.core.errors import ClusterError, XSPNError
 from xspn.distributed.recognition import dask_module
 
 RETRIES = 1  # a partition that fails twice is given up

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.errors import ParameterError
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.errors import ParameterError
 from xspn.distributed.summary import RemoteSummary
 from xspn.learning.binary_slice import BitSlice
 from xspn.learning.clustering import Split, clusterings, variable_split

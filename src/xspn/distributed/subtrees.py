@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from xspn._core.arrays import IntArray
+from xspn.core.arrays import IntArray
 from xspn.distributed.slice import Context
 from xspn.distributed.survey import Bundle, Packed
 from xspn.learning.assembly import Record

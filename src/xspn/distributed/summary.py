@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.distributed.aggregate import Aggregate
 from xspn.learning.partial_counts import likely_totals_of_keys
 from xspn.learning.partial_moments import PartialMoments

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.distributed.aggregate import Aggregate
 from xspn.distributed.partitions import Block, Layout, Partition, blocks_of
 from xspn.distributed.sampling import drawn

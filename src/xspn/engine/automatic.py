@@ -4,9 +4,9 @@ import warnings
 from functools import cached_property
 from typing import Any
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names
-from xspn._core.errors import MissingExtraError
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import Names
+from xspn.core.errors import MissingExtraError
 from xspn.engine.backend import Backend, Counts
 from xspn.engine.blocks import LoopBlock
 from xspn.engine.choice import all_cores, compiled_backend, has_kernels, kernels_are_kept

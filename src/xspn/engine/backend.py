@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.checks import Names
-from xspn._core.errors import EvidenceError
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.checks import Names
+from xspn.core.errors import EvidenceError
 from xspn.engine.program import Program
 from xspn.engine.rows import RowBlock
 from xspn.engine.up import Semiring

@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from xspn._core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn._core.logspace import safe_log
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from xspn.core.logspace import safe_log
 from xspn.engine.blocks import LeafBlock
 from xspn.engine.rows import RowBlock
 from xspn.leaves.base import Leaf

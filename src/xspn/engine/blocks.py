@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.engine.rows import RowBlock
 from xspn.leaves.base import Leaf, Together
 from xspn.leaves.smoothing import Smoothing

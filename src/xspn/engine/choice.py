@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.errors import MissingExtraError, ParameterError
+from xspn.core.errors import MissingExtraError, ParameterError
 from xspn.engine.backend import Backend
 from xspn.engine.program import Program
 from xspn.engine.simple import Simple
@@ -28,7 +28,7 @@ def has_kernels(program: Program) -> bool:
 
 def kernels_are_kept() -> bool:
     """Whether compiled code outlives the process; to be asked once kernels are there."""
-    from xspn._core.compilation import not_kept
+    from xspn.core.compilation import not_kept
 
     return not not_kept
 

@@ -11,10 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names
-from xspn._core.errors import QueryError
-from xspn._core.logspace import safe_log
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import Names
+from xspn.core.errors import QueryError
+from xspn.core.logspace import safe_log
 from xspn.engine.backend import Backend, Counts, refuse_impossible
 from xspn.engine.gathered import Gathered, new_statistics
 from xspn.engine.kernels.arrays import BEST, PARTIAL, Room, Statistics, no_statistics, room_for

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
-from xspn._core.logspace import safe_log
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node, Product, Sum
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
+from xspn.core.logspace import safe_log
 from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.blocks import LeafBlock, LoopBlock
 from xspn.engine.count_block import CountBlock
 from xspn.engine.program import ProductStep, Program, Step, SumStep
 from xspn.engine.tape import ranges
 from xspn.engine.tree_block import TreeBlock
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.chow_liu import ChowLiu
 from xspn.leaves.exchangeable import Exchangeable

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.engine.blocks import LeafBlock, LoopBlock
 from xspn.engine.rows import RowBlock
 from xspn.engine.triangles import Triangles

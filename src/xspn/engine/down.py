@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.engine.program import ProductStep, Program, SumStep
 
 Chooser = Callable[[FloatArray], IntArray]  # terms of some sums (arity, pairs) → the place of the chosen child

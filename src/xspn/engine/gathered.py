@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.engine.backend import Counts
 from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.blocks import LeafBlock, LoopBlock

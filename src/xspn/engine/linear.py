@@ -4,9 +4,9 @@ from abc import abstractmethod
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names
-from xspn._core.logspace import safe_log
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import Names
+from xspn.core.logspace import safe_log
 from xspn.engine.backend import Backend, refuse_impossible
 
 

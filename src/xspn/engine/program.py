@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from xspn._core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn._core.checks import Names
-from xspn.circuit.domain import Domain
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from xspn.core.checks import Names
+from xspn.data.domain import Domain
 from xspn.engine.blocks import LeafBlock
 from xspn.engine.rows import RowBlock, RowChecker
 

@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, BoolArray, FloatArray
-from xspn._core.checks import Names, cell_name
-from xspn._core.errors import DataError
-from xspn.circuit.domain import Domain
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray
+from xspn.core.checks import Names, cell_name
+from xspn.core.errors import DataError
+from xspn.data.domain import Domain
 
 
 class RowBlock:

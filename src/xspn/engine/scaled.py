@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import Names
 from xspn.engine.backend import Backend, Counts, refuse_impossible
 from xspn.engine.gathered import Gathered
 from xspn.engine.kernels.arrays import BEST, PARTIAL, WHOLE, Statistics, no_statistics

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.engine.triangles import Triangles
 
 

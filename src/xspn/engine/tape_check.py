@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, IntArray
-from xspn._core.errors import FormatError
-from xspn._core.logspace import log_binomials
+from xspn.core.arrays import AnyArray, IntArray
+from xspn.core.errors import FormatError
+from xspn.core.logspace import log_binomials
 from xspn.engine.tape import Layout, Numbers, Op, Tape, first_edges_down, ranges
 
 TOLERANCE = 1e-9  # as that of weights and probabilities everywhere

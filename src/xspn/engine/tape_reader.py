@@ -7,9 +7,9 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from scipy.sparse import csr_array
 
-from xspn._core.arrays import IntArray
-from xspn._core.logspace import safe_log
-from xspn.circuit.domain import Domain
+from xspn.core.arrays import IntArray
+from xspn.core.logspace import safe_log
+from xspn.data.domain import Domain
 from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.blocks import LeafBlock, LoopBlock
 from xspn.engine.count_block import CountBlock

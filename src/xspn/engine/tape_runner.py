@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray
-from xspn._core.checks import Names
+from xspn.core.arrays import AnyArray
+from xspn.core.checks import Names
 from xspn.engine.blocks import LoopBlock
 from xspn.engine.kernels.arrays import BEST, MISSING, PARTIAL, WHOLE, Arrays, Room, arrays_of, room_for
 from xspn.engine.program import Program

@@ -5,7 +5,7 @@ from itertools import compress
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, IntArray
+from xspn.core.arrays import BoolArray, IntArray
 from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.blocks import LoopBlock
 from xspn.engine.count_block import CountBlock

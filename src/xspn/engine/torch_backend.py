@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names
-from xspn._core.errors import QueryError
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import Names
+from xspn.core.errors import QueryError
 from xspn.engine.automatic import Automatic
 from xspn.engine.backend import Backend, Counts
 from xspn.engine.bernoulli_block import BernoulliBlock

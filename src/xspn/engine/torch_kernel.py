@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from xspn._core.arrays import AnyArray
+from xspn.core.arrays import AnyArray
 from xspn.engine.tape import Tape
 
 ROWS = 128  # of a group: one for each thread, so that a thread reads back only what it has written itself

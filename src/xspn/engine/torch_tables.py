@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from xspn._core.arrays import AnyArray, IntArray
-from xspn._core.logspace import safe_log
+from xspn.core.arrays import AnyArray, IntArray
+from xspn.core.logspace import safe_log
 from xspn.engine.bernoulli_block import BernoulliBlock
 from xspn.engine.count_block import CountBlock
 from xspn.engine.tree_block import TreeBlock

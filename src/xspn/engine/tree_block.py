@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.engine.blocks import LoopBlock
 from xspn.leaves.chow_liu import ChowLiu
 

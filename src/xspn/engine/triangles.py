@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.memory import need_memory
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.memory import need_memory
 
 LARGE = 1 << 24  # entries
 

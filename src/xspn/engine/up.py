@@ -4,7 +4,7 @@ from enum import Enum
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.engine.program import ProductStep, Program, SumStep
 from xspn.engine.rows import RowBlock
 

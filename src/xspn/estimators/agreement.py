@@ -14,18 +14,18 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import ndtr
 
-from xspn._core.arrays import FloatArray
-from xspn._core.errors import AgreementWarning
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Sum
+from xspn.circuit import Circuit
+from xspn.core.arrays import FloatArray
+from xspn.core.errors import AgreementWarning
+from xspn.estimators.completion import table_of_marginals
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Sum
 from xspn.learning.data import MISSING, BinaryData
 from xspn.learning.source import TrainingData
 from xspn.learning.summary import WIDEST_AT_ONCE
 from xspn.learning.tables import TableData
 from xspn.leaves import Bernoulli, ExchangeableGaussian, Gaussian, MultivariateGaussian
 from xspn.leaves.base import Leaf
-from xspn.model import Circuit
-from xspn.model.completion import table_of_marginals
 
 SHARE = 0.15  # how far off the share of a value may be: ordered values lend to their neighbors
 MEAN = 0.15  # deviations of the table's column

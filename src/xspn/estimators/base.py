@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from xspn._core.arrays import FloatArray
-from xspn._core.errors import DataError, MemoryLimitError
-from xspn._core.random import RandomState
+from xspn.circuit import Circuit
+from xspn.core.arrays import FloatArray
+from xspn.core.errors import DataError, MemoryLimitError
+from xspn.core.random import RandomState
 from xspn.distributed import is_elsewhere
+from xspn.estimators.completion import Method, completed, filled_in, table_of_marginals
 from xspn.estimators.table_input import TableInput
 from xspn.learning.memory import OTHERWISE
-from xspn.model import Circuit
-from xspn.model.completion import Method, completed, filled_in, table_of_marginals
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,18 +9,18 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.errors import DataError
-from xspn._core.logspace import logsumexp_quiet
-from xspn._core.random import RandomState, child_seed, generator
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node, Product, Sum
+from xspn.circuit import Circuit
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.errors import DataError
+from xspn.core.logspace import logsumexp_quiet
+from xspn.core.random import RandomState, child_seed, generator
+from xspn.data.labels import plain
 from xspn.distributed import is_elsewhere
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.table_input import TableInput
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves.categorical import Categorical
-from xspn.model import Circuit
-from xspn.model.labels import plain
 
 
 class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]

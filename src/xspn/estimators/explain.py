@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from xspn.circuit import Circuit
+from xspn.data.columns import Columns
 from xspn.learning.policy import Operation
 from xspn.learning.trace import Branch, Trace, TraceEntry, describe_test
-from xspn.model import Circuit
-from xspn.model.columns import Columns
 
 LONGEST_LIST = 4
 

@@ -2,13 +2,13 @@
 
 from typing import Any, Self
 
-from xspn._core.random import RandomState, generator
-from xspn.circuit.graph import Graph
+from xspn.circuit import Circuit
+from xspn.core.random import RandomState, generator
 from xspn.estimators.base import DensityEstimator, all_or_nothing
+from xspn.graph.graph import Graph
 from xspn.learning.binary import binary_table
 from xspn.learning.data import BinaryData
 from xspn.learning.mevm import MEVMOptions, Structure, fit_mevm
-from xspn.model import Circuit
 
 
 class MEVM(DensityEstimator):

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from xspn._core.errors import ParameterError
-from xspn._core.options import known_names
-from xspn._core.registry import Registry
+from xspn.core.errors import ParameterError
+from xspn.core.options import known_names
+from xspn.core.registry import Registry
 from xspn.learning.config import LearnConfig
 
 PLAIN = (

@@ -7,16 +7,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import as_array, cell_name, table, weights_of_rows
-from xspn._core.errors import DataError
-from xspn.circuit.domain import Domain
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import as_array, cell_name, table, weights_of_rows
+from xspn.core.errors import DataError
+from xspn.data.columns import Columns
+from xspn.data.domain import Domain
+from xspn.data.frames import as_frame, names_of
+from xspn.data.reading import read_table
 from xspn.distributed import is_elsewhere
 from xspn.learning.binary import binarized, binary_table
 from xspn.learning.data import Bits
-from xspn.model.columns import Columns
-from xspn.model.frames import as_frame, names_of
-from xspn.model.reading import read_table
 
 LARGEST_NUMBER = 1e100  # squares, and sums of them, must be numbers too
 LEAST_RANGE = 1e-100

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.errors import DataError, ParameterError
-from xspn._core.options import one_of, whole_number
-from xspn._core.random import generator
+from xspn.circuit import Circuit
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.errors import DataError, ParameterError
+from xspn.core.options import one_of, whole_number
+from xspn.core.random import generator
 from xspn.distributed import is_elsewhere
 from xspn.engine.rows import RowChecker
 from xspn.estimators.agreement import warn_of_disagreement
@@ -29,7 +30,6 @@ from xspn.learning.quality import EFFORTS, HeldOut, LearnedWell, Search, learn_w
 from xspn.learning.source import TrainingData
 from xspn.learning.tables import TableData
 from xspn.learning.trace import Trace
-from xspn.model import Circuit
 
 if TYPE_CHECKING:
     from xspn.distributed.growth import PassReport
@@ -78,7 +78,7 @@ class XSPN(LearnerParameters, DensityEstimator):
 
         Args:
             X: A table (array or DataFrame); NaN, None or NA where a value is missing. What kind each column is, is
-                found by the rules of `xspn.model.kinds`, or said by the parameter `domains`. A Dask array or DataFrame,
+                found by the rules of `xspn.data.kinds`, or said by the parameter `domains`. A Dask array or DataFrame,
                 or the path of a Parquet file or folder, is learned from where it is: such a table must be binary unless
                 it is small enough to be gathered.
             y: Ignored.

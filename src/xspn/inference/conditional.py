@@ -5,11 +5,11 @@ from typing import cast
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn._core.errors import EvidenceError, QueryError
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node, Product, Sum
-from xspn.circuit.scope import Scope
+from xspn.core.arrays import FloatArray
+from xspn.core.errors import EvidenceError, QueryError
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node, Product, Sum
+from xspn.graph.scope import Scope
 from xspn.leaves.base import Leaf
 
 Part = tuple[Node | None, float]  # what is left of a node, and the log-probability of the evidence in its scope

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import Names
 from xspn.engine import Backend, Semiring, flows, refuse_impossible
 
 

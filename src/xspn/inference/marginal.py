@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from xspn._core.errors import QueryError
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node, Product, Sum
-from xspn.circuit.scope import Scope
+from xspn.core.errors import QueryError
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node, Product, Sum
+from xspn.graph.scope import Scope
 from xspn.leaves.base import Leaf
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node, Sum
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node, Sum
 from xspn.leaves.base import Leaf
 
 

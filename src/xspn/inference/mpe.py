@@ -6,9 +6,9 @@ from itertools import count
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names
-from xspn._core.errors import QueryError
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import Names
+from xspn.core.errors import QueryError
 from xspn.engine import Backend, RowBlock, Semiring, choose_best, refuse_impossible
 
 

@@ -10,10 +10,10 @@ from itertools import product
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, FloatArray
-from xspn._core.errors import QueryError
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node, Sum
+from xspn.core.arrays import BoolArray, FloatArray
+from xspn.core.errors import QueryError
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node, Sum
 from xspn.leaves.base import Leaf
 
 LARGEST_NUMBER_OF_WORLDS = 2_000_000

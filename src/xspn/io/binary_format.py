@@ -22,18 +22,18 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, BoolArray, IntArray
-from xspn._core.checks import probability_vector, sums_of_parts
-from xspn._core.errors import FormatError
-from xspn.circuit.domain import Domain
-from xspn.circuit.graph import Edges, Graph, levels_of, merged_domains
-from xspn.circuit.nodes import LeafNode, Node, Product, Sum
-from xspn.circuit.scope import Scope, why_not_disjoint, why_not_equal
+from xspn.circuit import Circuit
+from xspn.core.arrays import AnyArray, BoolArray, IntArray
+from xspn.core.checks import probability_vector, sums_of_parts
+from xspn.core.errors import FormatError
+from xspn.data.domain import Domain
+from xspn.graph.graph import Edges, Graph, levels_of, merged_domains
+from xspn.graph.nodes import LeafNode, Node, Product, Sum
+from xspn.graph.scope import Scope, why_not_disjoint, why_not_equal
 from xspn.io.container import Content, packed_file, unpacked_file
 from xspn.io.json_format import UNUSABLE, columns_in_head, columns_of_head, head_of_columns, shortened
 from xspn.io.limits import check_nodes
 from xspn.leaves.base import Leaf, cut, leaves
-from xspn.model import Circuit
 
 FORMAT, SCHEMA = "xspn-circuit", 1
 SUM, PRODUCT, LEAF = 0, 1, 2

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import AnyArray
-from xspn._core.errors import FormatError
+from xspn.core.arrays import AnyArray
+from xspn.core.errors import FormatError
 from xspn.io.limits import LARGEST_TEXT, check_depth, parse_json
 
 MAGIC = b"\x89xspn\r\n\x1a"

@@ -1,11 +1,11 @@
 """A circuit as an equation."""
 
-from xspn.circuit.nodes import Node, Sum
+from xspn.circuit import Circuit
+from xspn.graph.nodes import Node, Sum
 from xspn.io.graphviz import shortened, variable_names
 from xspn.leaves.base import Leaf
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.exchangeable import Exchangeable
-from xspn.model import Circuit
 
 LONGEST_LINE = 100
 

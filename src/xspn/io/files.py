@@ -7,22 +7,20 @@ is in the file.
 
 import gc
 import os
-import secrets
-import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from errno import EACCES, EISDIR, ENOENT
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from xspn._core.errors import DataTypeError, FormatError, ParameterError
+from xspn.circuit import Circuit
+from xspn.core.errors import DataTypeError, FormatError, ParameterError
+from xspn.core.files import write_parts
 from xspn.io.binary_format import from_binary, to_binary
 from xspn.io.container import MAGIC
 from xspn.io.json_format import from_json_with_notes, to_json
 from xspn.io.limits import LARGEST_FILE, LARGEST_TEXT
-from xspn.model import Circuit
 
 BINARY_SUFFIX = ".xspn"
 
@@ -111,52 +109,3 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    write_bytes(path, text.encode("utf-8"))
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all."""
-    write_parts(path, [content])
-
-
-def write_parts(path: Path, parts: Iterable[bytes | memoryview]) -> None:
-    """Write a file by way of a temporary one beside it; what is no file (a device, a pipe) is written to directly.
-
-    Whoever has the old file open keeps it: nothing is ever written into a file that is there.
-    """
-    path = Path(os.path.realpath(path))  # a link stays one
-    if path.is_dir():
-        raise IsADirectoryError(EISDIR, "expected a file, found a folder", str(path))
-    if path.exists() and not path.is_file():
-        with path.open("wb") as stream:
-            stream.writelines(parts)
-        return
-    check_folder(path)
-    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-    temporary = path.parent / f".xspn-{secrets.token_hex(8)}.part"
-    # The system takes the umask off the mode of a new file; the umask itself belongs to the whole process.
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode or 0o666)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.writelines(parts)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if mode is not None:
-            os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def check_folder(path: Path) -> None:
-    """Refuse a file in a folder that is not there or that nothing can be written to, before any work is done for it."""
-    folder = path.parent
-    if not folder.is_dir():
-        raise FileNotFoundError(ENOENT, "no such folder", str(folder))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(EACCES, "nothing can be written to this folder", str(folder))

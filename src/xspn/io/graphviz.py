@@ -1,8 +1,8 @@
 """A circuit as graphviz text."""
 
-from xspn.circuit.nodes import Node, Product, Sum
+from xspn.circuit import Circuit
+from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves.base import Leaf
-from xspn.model import Circuit
 
 
 def to_dot(circuit: Circuit) -> str:

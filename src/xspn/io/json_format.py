@@ -21,14 +21,14 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from xspn._core.errors import FormatError, XSPNError
-from xspn.circuit.domain import Domain
-from xspn.circuit.graph import Graph, from_records
-from xspn.circuit.nodes import Node, Sum
+from xspn.circuit import Circuit
+from xspn.core.errors import FormatError, XSPNError
+from xspn.data.columns import Columns
+from xspn.data.domain import Domain
+from xspn.graph.graph import Graph, from_records
+from xspn.graph.nodes import Node, Sum
 from xspn.io.limits import DEEPEST, MOST_COLUMNS, check_columns, check_depth, check_dtypes, check_nodes, parse_json
 from xspn.leaves.base import Leaf, leaf_from_params
-from xspn.model import Circuit
-from xspn.model.columns import Columns
 
 FORMAT = "xspn-circuit"
 SCHEMA = 2

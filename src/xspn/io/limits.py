@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from xspn._core.errors import FormatError
+from xspn.core.errors import FormatError
 
 LARGEST_TEXT = 512 << 20  # bytes
 LARGEST_FILE = 16 << 30

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray
-from xspn._core.errors import FormatError
-from xspn.circuit.domain import Domain
-from xspn.circuit.graph import merged_domains
+from xspn.circuit import Circuit, Evaluator
+from xspn.core.arrays import AnyArray
+from xspn.core.errors import FormatError
+from xspn.core.files import write_parts
+from xspn.data.domain import Domain
 from xspn.engine import chosen_backend
 from xspn.engine.blocks import LoopBlock
 from xspn.engine.program import Program
@@ -18,13 +19,11 @@ from xspn.engine.tape import Layout, Numbers, Tape
 from xspn.engine.tape_check import check_tape
 from xspn.engine.tape_reader import program_of
 from xspn.engine.tape_writer import tape_of
+from xspn.graph.graph import merged_domains
 from xspn.io.binary_format import integers, pack_leaves, unpack_leaves
 from xspn.io.container import mapped, packed_file, unpacked_file
-from xspn.io.files import write_parts
 from xspn.io.json_format import UNUSABLE, columns_in_head, columns_of_head, head_of_columns, shortened
 from xspn.leaves.base import Leaf
-from xspn.model.circuit import Circuit
-from xspn.model.evaluator import Evaluator
 
 FORMAT, SCHEMA = "xspn-program", 2
 

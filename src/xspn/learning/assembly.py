@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node, Product, Sum
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node, Product, Sum
 from xspn.learning.clustering.base import Condition
 from xspn.learning.clustering.rule import Rule
 from xspn.learning.exchangeability.base import TestResult

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray
-from xspn._core.checks import Names, cell_name
-from xspn._core.errors import DataError, ParameterError
+from xspn.core.arrays import AnyArray
+from xspn.core.checks import Names, cell_name
+from xspn.core.errors import DataError, ParameterError
 from xspn.learning.data import MISSING, Bits
 
 

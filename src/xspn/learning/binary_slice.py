@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, IntArray
+from xspn.core.arrays import BoolArray, IntArray
 from xspn.learning.clustering import Split, clusterings
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData

@@ -5,8 +5,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from xspn._core.checks import smoothing_mass
-from xspn._core.options import number_between, one_of, whole_number
+from xspn.core.checks import smoothing_mass
+from xspn.core.options import number_between, one_of, whole_number
 from xspn.learning.clustering import clusterings
 from xspn.learning.exchangeability.base import check_test_options
 from xspn.learning.fallback import LeafOptions, conventional_fallbacks, fallbacks

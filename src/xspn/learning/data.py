@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
 
 Bits = NDArray[np.uint8]
 MISSING = 2  # the byte of a cell without a value

@@ -13,7 +13,7 @@ from math import atan2, copysign, erfc, expm1, inf, log1p, pi, sqrt, tan
 import numpy as np
 from scipy.special import chdtrc, chndtr
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 
 MOST_IN_SUM = 10.0  # degrees of freedom among which a sum finds a single deviating member as well as the largest does
 LEAST_STEP = 3e-3  # less, and the law of counts is the normal one

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 
-from xspn._core.errors import ParameterError
-from xspn._core.options import whole_number
-from xspn._core.random import child_seed
-from xspn.circuit.graph import Graph, from_records
-from xspn.circuit.nodes import Node, Sum
-from xspn.circuit.transform import share_and_tell
+from xspn.core.errors import ParameterError
+from xspn.core.options import whole_number
+from xspn.core.random import child_seed
+from xspn.graph.graph import Graph, from_records
+from xspn.graph.nodes import Node, Sum
+from xspn.graph.transform import share_and_tell
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.learner import learn

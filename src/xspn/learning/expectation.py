@@ -6,13 +6,13 @@ from typing import cast
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import Names
-from xspn._core.logspace import safe_log
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node, Product, Sum
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import Names
+from xspn.core.logspace import safe_log
 from xspn.engine import Backend, Program, Semiring, flows
 from xspn.engine.program import Step, SumStep
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves.base import Leaf
 from xspn.leaves.smoothing import Smoothing
 

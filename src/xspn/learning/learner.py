@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from xspn._core.arrays import IntArray
+from xspn.core.arrays import IntArray
 from xspn.learning.actions import Actions
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings

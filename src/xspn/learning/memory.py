@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from math import isqrt
 
-from xspn._core.memory import need_memory
-from xspn.circuit.domain import Domain
+from xspn.core.memory import need_memory
+from xspn.data.domain import Domain
 from xspn.learning.summary import WIDEST_AT_ONCE
 from xspn.learning.tables.bins import FEWEST_IN_BIN, MOST_BINS, ROWS_PER_CELL
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.checks import Names, is_real_number, weights_of_rows
-from xspn._core.errors import DataError, EvidenceError, ParameterError
-from xspn._core.random import RandomState, generator
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.checks import Names, is_real_number, weights_of_rows
+from xspn.core.errors import DataError, EvidenceError, ParameterError
+from xspn.core.random import RandomState, generator
 from xspn.engine import Automatic, Backend, Program, compile_graph
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node
 from xspn.learning.course import Course
 from xspn.learning.expectation import Expected, expect, fitted_root, maximize, recentered
 from xspn.leaves.smoothing import Smoothing

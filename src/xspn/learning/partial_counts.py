@@ -7,8 +7,8 @@ probability, whichever they are. That is all that is needed to learn the distrib
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.logspace import log_binomials
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.logspace import log_binomials
 
 EM_STEPS = 50
 TOLERANCE = 1e-6

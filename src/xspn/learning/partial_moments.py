@@ -14,7 +14,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, cg
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.deviations import (
     Cumulants,
     Ends,

@@ -5,7 +5,7 @@ from enum import Enum
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, IntArray
+from xspn.core.arrays import BoolArray, IntArray
 from xspn.learning.config import Components, Constants, LearnConfig
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.slice import Slice

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.learning.assembly import Record
 from xspn.learning.policy import Operation
 

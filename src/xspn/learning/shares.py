@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 
 
 def likeliest_shares(

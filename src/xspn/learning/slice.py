@@ -8,7 +8,7 @@ own kind of columns: `BinarySlice` for zeros and ones, `TableSlice` (in `learnin
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from xspn._core.arrays import BoolArray, IntArray
+from xspn.core.arrays import BoolArray, IntArray
 from xspn.learning.clustering.base import Split
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.fallback.base import Candidate

@@ -4,7 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
-from xspn._core.arrays import IntArray
+from xspn.core.arrays import IntArray
 from xspn.learning.binary_slice import BinarySlice
 from xspn.learning.data import MISSING, BinaryData
 from xspn.learning.slice import Slice

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.partial_counts import likely_totals
 from xspn.learning.partial_moments import MomentsOfManyVariables, PartialMoments
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.random import child_seed
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.random import child_seed
 from xspn.learning.clustering.base import Split
 from xspn.learning.policy import Dependence
 

@@ -16,13 +16,13 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn._core.errors import FormatError, QueryError, StructureError
-from xspn._core.logspace import logsumexp_quiet
-from xspn._core.registry import Registry
-from xspn.circuit.domain import Domain
-from xspn.circuit.nodes import LeafNode, Node
-from xspn.circuit.scope import Scope
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from xspn.core.errors import FormatError, QueryError, StructureError
+from xspn.core.logspace import logsumexp_quiet
+from xspn.core.registry import Registry
+from xspn.data.domain import Domain
+from xspn.graph.nodes import LeafNode, Node
+from xspn.graph.scope import Scope
 from xspn.leaves.smoothing import Smoothing
 
 # From rows of all columns (rows, variables) to log-probabilities (leaves, rows): of the observed parts, or of the best

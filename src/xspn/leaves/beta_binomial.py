@@ -6,14 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.checks import probability_vector
-from xspn._core.errors import ParameterError
-from xspn._core.logspace import safe_log
-from xspn._core.options import number_between
-from xspn.circuit.domain import Domain
-from xspn.circuit.nodes import Node
-from xspn.circuit.scope import Scope
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import probability_vector
+from xspn.core.errors import ParameterError
+from xspn.core.logspace import safe_log
+from xspn.core.options import number_between
+from xspn.data.domain import Domain
+from xspn.graph.nodes import Node
+from xspn.graph.scope import Scope
 from xspn.leaves.base import packed, refuse_first, register, sizes_of
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.leaves.smoothing import Smoothing

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.compilation import kept
+from xspn.core.compilation import kept
 
 Array = Any
 FARTHEST_LOGIT = 30.0

@@ -5,10 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, frozen
-from xspn._core.checks import probability_vector, sums_of_parts
-from xspn._core.logspace import safe_log
-from xspn.circuit.domain import Domain
+from xspn.core.arrays import AnyArray, FloatArray, frozen
+from xspn.core.checks import probability_vector, sums_of_parts
+from xspn.core.logspace import safe_log
+from xspn.data.domain import Domain
 from xspn.leaves.base import Together, cut, packed, refuse_first, register
 from xspn.leaves.smoothing import Smoothing
 from xspn.leaves.univariate import Univariate

@@ -5,12 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, BoolArray, FloatArray, frozen
-from xspn._core.errors import EvidenceError, ParameterError
-from xspn._core.logspace import logsumexp_quiet, safe_log
-from xspn.circuit.domain import Domain
-from xspn.circuit.nodes import Node
-from xspn.circuit.scope import Scope
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray, frozen
+from xspn.core.errors import EvidenceError, ParameterError
+from xspn.core.logspace import logsumexp_quiet, safe_log
+from xspn.data.domain import Domain
+from xspn.graph.nodes import Node
+from xspn.graph.scope import Scope
 from xspn.leaves.base import Leaf, cut, packed, refuse_first, register, sizes_of
 from xspn.leaves.chow_liu_marginal import marginal_circuit
 from xspn.leaves.chow_liu_tree import RowOfPairs, checked_parents, checked_tables, parents_first, spanning_tree

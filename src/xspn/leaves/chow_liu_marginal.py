@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from xspn.circuit.nodes import Node, Product, Sum
-from xspn.circuit.scope import Scope
+from xspn.graph.nodes import Node, Product, Sum
+from xspn.graph.scope import Scope
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.categorical import Categorical
 from xspn.leaves.chow_liu_tree import children_of, parents_first

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.checks import real_numbers
-from xspn._core.errors import ParameterError
-from xspn._core.logspace import safe_log
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.checks import real_numbers
+from xspn.core.errors import ParameterError
+from xspn.core.logspace import safe_log
 
 
 def children_of(parents: Sequence[int]) -> list[list[int]]:

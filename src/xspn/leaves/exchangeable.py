@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, frozen
-from xspn._core.checks import probability_vector, real_numbers
-from xspn._core.errors import EvidenceError, FormatError, ParameterError
-from xspn._core.logspace import log_binomials, logsumexp_quiet, safe_log
-from xspn.circuit.domain import Domain
-from xspn.circuit.nodes import Node
-from xspn.circuit.scope import Scope
+from xspn.core.arrays import AnyArray, FloatArray, frozen
+from xspn.core.checks import probability_vector, real_numbers
+from xspn.core.errors import EvidenceError, FormatError, ParameterError
+from xspn.core.logspace import log_binomials, logsumexp_quiet, safe_log
+from xspn.data.domain import Domain
+from xspn.graph.nodes import Node
+from xspn.graph.scope import Scope
 from xspn.leaves.base import Leaf, cut, packed, register, sizes_of
 from xspn.leaves.smoothing import Smoothing
 from xspn.statistics import Count, Statistic, statistic_from_params, statistics

@@ -5,12 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.checks import is_real_number
-from xspn._core.errors import ParameterError, StructureError
-from xspn.circuit.domain import Domain
-from xspn.circuit.nodes import Node
-from xspn.circuit.scope import Scope
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.checks import is_real_number
+from xspn.core.errors import ParameterError, StructureError
+from xspn.data.domain import Domain
+from xspn.graph.nodes import Node
+from xspn.graph.scope import Scope
 from xspn.leaves.base import Leaf, packed, refuse_first, register, sizes_of
 from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian, check_location, in_range
 from xspn.leaves.smoothing import Smoothing

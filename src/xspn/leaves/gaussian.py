@@ -5,10 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, BoolArray, FloatArray
-from xspn._core.checks import is_real_number
-from xspn._core.errors import ParameterError
-from xspn.circuit.domain import Domain
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray
+from xspn.core.checks import is_real_number
+from xspn.core.errors import ParameterError
+from xspn.data.domain import Domain
 from xspn.leaves.base import Together, packed, refuse_first, register
 from xspn.leaves.smoothing import Smoothing
 from xspn.leaves.univariate import Univariate

@@ -5,10 +5,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn._core.checks import smoothing_mass
-from xspn._core.errors import ParameterError
-from xspn._core.logspace import log_binomials
+from xspn.core.arrays import FloatArray
+from xspn.core.checks import smoothing_mass
+from xspn.core.errors import ParameterError
+from xspn.core.logspace import log_binomials
 
 Spread = Literal["assignments", "values"]
 

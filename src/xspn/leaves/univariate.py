@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn._core.errors import StructureError
-from xspn.circuit.nodes import Node
-from xspn.circuit.scope import Scope
+from xspn.core.arrays import FloatArray
+from xspn.core.errors import StructureError
+from xspn.graph.nodes import Node
+from xspn.graph.scope import Scope
 from xspn.leaves.base import Leaf
 
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn._core.errors import DataError
+from xspn.core.arrays import FloatArray
+from xspn.core.errors import DataError
 from xspn.plotting.models import Model, circuit_of, names_of, said_of_evidence
 from xspn.plotting.names import names_within
 from xspn.plotting.style import BLUE, INK, ORANGE, chart_axes, look
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from xspn.model import Circuit
+    from xspn.circuit import Circuit
 
 MOST_BARS = 50
 NEGLIGIBLE = 1e-4  # counts at the ends that are rarer are left out

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.errors import DataError
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.errors import DataError
 from xspn.plotting.models import Model, circuit_of, names_of
 from xspn.plotting.names import cut, names_within, shown
 from xspn.plotting.sharing import grouped_order, shared_leaves

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import LeafNode, Node, Sum
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import LeafNode, Node, Sum
 from xspn.leaves import Exchangeable, ExchangeableGaussian
 
 Family = Literal["exchangeable", "pairs", "independent"]

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn._core.errors import DataError
+from xspn.core.arrays import FloatArray
+from xspn.core.errors import DataError
 from xspn.plotting.style import SERIES, chart_axes, look
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from xspn._core.errors import ParameterError
+from xspn.circuit import Circuit
+from xspn.core.errors import ParameterError
 from xspn.estimators.base import DensityEstimator
-from xspn.model import Circuit
 from xspn.plotting.names import names_within, shown
 
 Model = Circuit | DensityEstimator

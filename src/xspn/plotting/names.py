@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from xspn._core.text import printable
+from xspn.core.text import printable
 
 LONGEST = 60  # letters
 

@@ -11,11 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import LeafNode, Node, Product, Sum
+from xspn.circuit import Circuit
+from xspn.core.arrays import FloatArray
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import LeafNode, Node, Product, Sum
 from xspn.inference.moments import count_distribution
-from xspn.model import Circuit
 from xspn.plotting.facts import FAMILIES, Facts
 from xspn.plotting.segments import Segment, certain_factors, segments_of
 

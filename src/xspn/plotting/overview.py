@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xspn.model import Circuit
+from xspn.circuit import Circuit
 from xspn.plotting.facts import FAMILIES, Family
 from xspn.plotting.leaf_glyphs import COLOURS, FOLDED, GLYPH, draw_glyph, draw_label
 from xspn.plotting.models import names_of, said_of_value

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xspn._core.errors import QueryError
-from xspn.model import Circuit
+from xspn.circuit import Circuit
+from xspn.core.errors import QueryError
 from xspn.plotting.models import Model, circuit_of, names_of, said_of_evidence, said_of_value
 from xspn.plotting.names import cut
 from xspn.plotting.style import BLUE, GREY, INK, chart_axes, look

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from xspn.circuit.nodes import LeafNode, Node, Product
+from xspn.graph.nodes import LeafNode, Node, Product
 from xspn.leaves import Bernoulli, Categorical, ChowLiu, Exchangeable
 from xspn.leaves.base import Leaf
 from xspn.plotting.facts import FAMILIES, Family, family_of

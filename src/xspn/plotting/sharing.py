@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn.circuit import Circuit
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.leaves import Exchangeable, ExchangeableGaussian
-from xspn.model import Circuit
 from xspn.plotting.facts import Facts
 
 MOST_ORDERED = 1000  # the best order of more takes too long: any order of the tree must do

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from xspn._core.errors import QueryError
-from xspn.circuit.nodes import Node, Product, Sum
+from xspn.circuit import Circuit
+from xspn.core.errors import QueryError
+from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves import Bernoulli, Exchangeable
 from xspn.leaves.base import Leaf
-from xspn.model import Circuit
 from xspn.plotting.models import names_of, said_of_value
 from xspn.plotting.segments import certain_factors, certain_value
 from xspn.plotting.tree_layout import Box

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from xspn._core.errors import ParameterError
-from xspn.model import Circuit
+from xspn.circuit import Circuit
+from xspn.core.errors import ParameterError
 from xspn.plotting.glyphs import draw_edge, draw_part
 from xspn.plotting.models import Model, circuit_of
 from xspn.plotting.outline import outline

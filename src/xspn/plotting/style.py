@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from xspn._core.errors import MissingExtraError
+from xspn.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.errors import ParameterError
-from xspn._core.registry import Registry
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.errors import ParameterError
+from xspn.core.registry import Registry
 
 statistics: "Registry[type[Statistic]]" = Registry("statistic")
 S = TypeVar("S", bound="type[Statistic]")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.errors import ParameterError
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.errors import ParameterError
 from xspn.statistics.base import Statistic, checked_size, register, statistic_from_params
 from xspn.statistics.count import Count
 

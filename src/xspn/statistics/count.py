@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.logspace import log_binomials
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.logspace import log_binomials
 from xspn.statistics.base import Statistic, ranks_of_missing, register
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.logspace import log_sum_counts
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.logspace import log_sum_counts
 from xspn.statistics.base import Statistic, checked_cardinality, checked_size, register
 
 

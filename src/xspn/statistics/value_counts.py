@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.logspace import log_factorials
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.logspace import log_factorials
 from xspn.statistics.base import Statistic, checked_cardinality, checked_size, ranks_of_missing, register
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from xspn import XSPN, XSPNClassifier
-from xspn._core.errors import DataError, ParameterError
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Product, Sum
+from xspn.circuit import Circuit
+from xspn.core.errors import DataError, ParameterError
 from xspn.estimators.explain import explain
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Product, Sum
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag
@@ -26,7 +27,6 @@ from xspn.learning.quality.work import Work
 from xspn.learning.trace import Trace
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.exchangeable import Exchangeable
-from xspn.model import Circuit
 
 SMALL = Effort(
     thresholds=(5.0, 15.0),

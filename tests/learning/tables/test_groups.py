@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from xspn._core.errors import ParameterError
-from xspn.circuit import Domain
+from xspn.core.errors import ParameterError
+from xspn.data.domain import Domain
 from xspn.learning.exchangeability import exchangeable_groups
 from xspn.learning.tables.exchangeability.groups import table_groups, table_test
 

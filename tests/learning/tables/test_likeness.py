@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from support.tables import REAL, exchangeable_categories, exchangeable_numbers, with_holes
-from xspn.circuit.domain import Domain
+from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
 from xspn.learning.tables.fallback.blocks import similar_columns
 from xspn.learning.tables.likeness import groups_of_columns

@@ -5,7 +5,7 @@ import pytest
 
 from support.tables import REAL, table_summary, with_holes
 from xspn import XSPNError
-from xspn.circuit.domain import Domain
+from xspn.data.domain import Domain
 from xspn.learning.tables.clustering import proposed_splits
 from xspn.learning.tables.clustering.product import Encoded
 

@@ -7,7 +7,7 @@ import pytest
 
 from support.tables import REAL, exchangeable_categories, exchangeable_numbers, table_summary, with_holes
 from xspn import XSPNError
-from xspn.circuit.domain import Domain
+from xspn.data.domain import Domain
 from xspn.learning.exchangeability import full_test as binary_full
 from xspn.learning.exchangeability import global_test as binary_global
 from xspn.learning.exchangeability import pairwise_test as binary_pairwise

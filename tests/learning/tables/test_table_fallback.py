@@ -6,13 +6,13 @@ from scipy.stats import multivariate_normal
 
 from support.tables import REAL, exchangeable_categories, exchangeable_numbers, table_summary, with_holes
 from xspn import Categorical, Exchangeable, ExchangeableGaussian, MultivariateGaussian, Product
-from xspn.circuit.domain import Domain
+from xspn.circuit import Circuit
+from xspn.data.domain import Domain
 from xspn.learning.tables.fallback import TableLeafData, exchangeable_leaf, factorized_leaves, make_fallback
 from xspn.learning.tables.fallback.blocks import similar_columns
 from xspn.learning.tables.fallback.classes import class_probabilities
 from xspn.learning.tables.fallback.gaussian import _left_out, _Moments, _shrunk, gaussian_leaf
 from xspn.learning.tables.fallback.ordered import ordered_probabilities
-from xspn.model import Circuit
 from xspn.statistics import Total, ValueCounts
 
 

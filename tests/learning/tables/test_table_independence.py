@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from support.tables import REAL, table_summary, with_holes
-from xspn.circuit.domain import Domain
+from xspn.data.domain import Domain
 from xspn.learning.independence.g_test import g_statistics
 from xspn.learning.summary import Summary
 from xspn.learning.tables.bins import rank_bins

@@ -11,7 +11,7 @@ from support.tables import (
     with_holes,
 )
 from xspn import Exchangeable, ExchangeableGaussian, XSPNError
-from xspn.circuit.domain import Domain
+from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag

@@ -8,12 +8,12 @@ import sys
 
 import numpy as np
 
-from xspn._core.compilation import not_kept
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Product, Sum
+from xspn.core.compilation import not_kept
 from xspn.engine import RowBlock, Semiring, compile_graph
 from xspn.engine.compiled import Compiled
 from xspn.engine.scaled import Scaled
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Product, Sum
 from xspn.leaves import Bernoulli, Categorical, ChowLiu, Exchangeable
 from xspn.leaves.beta_binomial_fit import most_likely_of_each
 

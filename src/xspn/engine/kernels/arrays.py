@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray
+from xspn.core.arrays import AnyArray
 from xspn.engine.tape import Tape
 
 MISSING = 2  # the code of a missing value; 0 and 1 stand for themselves

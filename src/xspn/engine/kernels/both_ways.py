@@ -4,7 +4,7 @@ from typing import Any
 
 from numba import njit
 
-from xspn._core.compilation import kept
+from xspn.core.compilation import kept
 from xspn.engine.kernels.arrays import MISSING, PARTIAL, WHOLE
 from xspn.engine.kernels.down import product_down, sum_down
 from xspn.engine.kernels.leaves import (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from xspn._core.compilation import kept
+from xspn.core.compilation import kept
 from xspn.engine.kernels.arrays import BEST, WHOLE
 from xspn.engine.kernels.scaled_arrays import BASE, NONE, STEP, TWO_STEPS
 from xspn.engine.kernels.up import count_ones

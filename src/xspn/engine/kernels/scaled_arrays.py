@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.logspace import safe_log
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.logspace import safe_log
 from xspn.engine.kernels.arrays import new_counters
 from xspn.engine.tape import Op, Tape
 

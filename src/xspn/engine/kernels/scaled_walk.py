@@ -9,7 +9,7 @@ from typing import Any
 
 from numba import njit
 
-from xspn._core.compilation import kept
+from xspn.core.compilation import kept
 from xspn.engine.kernels.arrays import MISSING, PARTIAL, WHOLE
 from xspn.engine.kernels.leaves import (
     bernoulli_marginals,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from xspn._core.compilation import kept
+from xspn.core.compilation import kept
 from xspn.engine.kernels.arrays import BEST, MISSING, WHOLE
 from xspn.engine.kernels.trees import tree_messages, whole_tree
 

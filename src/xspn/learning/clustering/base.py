@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from scipy.special import xlogy
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.registry import Registry
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.registry import Registry
 from xspn.learning.clustering.rule import Rule
 from xspn.learning.summary import Summary
 

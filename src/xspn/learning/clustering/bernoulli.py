@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
 from xspn.learning.clustering.rule import Rule
 from xspn.learning.steps import step

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from xspn._core.errors import ParameterError
+from xspn.core.errors import ParameterError
 from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
 from xspn.learning.clustering.rule import Rule
 from xspn.learning.summary import Summary

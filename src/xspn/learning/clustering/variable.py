@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import xlogy
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, bic_penalty, clusterings, factorised_log_likelihood
 from xspn.learning.clustering.rule import Rule
 from xspn.learning.steps import step

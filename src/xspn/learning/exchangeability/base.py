@@ -10,9 +10,9 @@ from inspect import signature
 from operator import itemgetter
 from typing import Any
 
-from xspn._core.arrays import IntArray
-from xspn._core.options import known_names
-from xspn._core.registry import Registry
+from xspn.core.arrays import IntArray
+from xspn.core.options import known_names
+from xspn.core.registry import Registry
 from xspn.learning.deviations import Part, either, sidak, tail
 
 tests: "Registry[Callable[..., TestResult]]" = Registry("exchangeability test")

@@ -24,10 +24,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.errors import QueryError
-from xspn._core.options import one_of, whole_number
-from xspn._core.random import RandomState, generator
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.errors import QueryError
+from xspn.core.options import one_of, whole_number
+from xspn.core.random import RandomState, generator
 from xspn.learning.deviations import Cumulants, Ends, Index, Part, cumulants_of_product, largest, needs_largest
 from xspn.learning.exchangeability.base import TestResult, in_parts, tests
 from xspn.learning.summary import Summary

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.cluster.hierarchy import ClusterNode, average, to_tree
 from scipy.spatial.distance import squareform
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.checks import table
-from xspn._core.memory import need_memory
-from xspn._core.options import number_between
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.checks import table
+from xspn.core.memory import need_memory
+from xspn.core.options import number_between
 from xspn.learning.binary import binary_table, column_names
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.checks import table
+from xspn.core.checks import table
 from xspn.learning.binary import binary_table, column_names
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult, check_test_options, tests

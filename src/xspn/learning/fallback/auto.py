@@ -5,9 +5,9 @@ from itertools import combinations
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.logspace import logsumexp_quiet
-from xspn.circuit.nodes import Sum
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.logspace import logsumexp_quiet
+from xspn.graph.nodes import Sum
 from xspn.learning.fallback.base import Candidate, Fallback, LeafData, LeafOptions, fallbacks
 from xspn.learning.fallback.blocks import sparing_blocks_leaf
 from xspn.learning.fallback.chow_liu import chow_liu_leaf

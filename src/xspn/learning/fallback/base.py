@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.registry import Registry
-from xspn.circuit.nodes import Node
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.registry import Registry
+from xspn.graph.nodes import Node
 from xspn.learning.summary import Summary
 from xspn.leaves.smoothing import Smoothing
 

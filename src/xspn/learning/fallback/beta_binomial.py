@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xspn._core.arrays import IntArray
+from xspn.core.arrays import IntArray
 from xspn.learning.fallback.base import Candidate, LeafData, LeafOptions
 from xspn.learning.fallback.exchangeable import exchangeable_leaf
 from xspn.leaves.beta_binomial import BetaBinomial

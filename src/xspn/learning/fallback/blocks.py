@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.special import stdtr
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn.circuit.nodes import Node, Product
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.graph.nodes import Node, Product
 from xspn.learning.fallback.base import TINY, Candidate, Fallback, LeafData, LeafOptions, fallbacks
 from xspn.learning.fallback.beta_binomial import beta_binomial_leaf
 from xspn.learning.fallback.exchangeable import exchangeable_leaf

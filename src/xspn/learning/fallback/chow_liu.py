@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.fallback.base import Candidate, LeafData, LeafOptions, fallbacks
 from xspn.learning.fallback.factorized import factorized_leaf
 from xspn.learning.steps import step

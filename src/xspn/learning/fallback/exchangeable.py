@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.logspace import log_binomials, safe_log
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.logspace import log_binomials, safe_log
 from xspn.learning.fallback.base import TINY, Candidate, LeafData, LeafOptions, fallbacks
 from xspn.learning.fallback.factorized import factorized_leaf
 from xspn.learning.partial_counts import chances_given_total, seen_and_ones

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn.circuit.nodes import Product
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.graph.nodes import Product
 from xspn.learning.fallback.base import Candidate, LeafData, LeafOptions, fallbacks
 from xspn.leaves.bernoulli import Bernoulli
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn.circuit.nodes import Node, Product, Sum
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.graph.nodes import Node, Product, Sum
 from xspn.learning.hidden_tree.fit import FittedTree
 from xspn.learning.mevm.evidence import Partition
 from xspn.leaves import Bernoulli, Exchangeable

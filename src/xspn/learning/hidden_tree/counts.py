@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.logspace import log_binomials
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.logspace import log_binomials
 from xspn.learning.mevm.evidence import Partition
 from xspn.learning.partial_counts import chances_given_total, seen_and_ones
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.learning.hidden_tree.counts import CountedRows
 from xspn.learning.hidden_tree.states import Tables, expected, log_likelihoods
 from xspn.learning.hidden_tree.tree import Tree

@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.hidden_tree.counts import CountedRows
 from xspn.learning.hidden_tree.tree import Tree
 

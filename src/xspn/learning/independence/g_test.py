@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import xlogy
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.learning.steps import step
 from xspn.learning.summary import ALL, Places, Summary
 

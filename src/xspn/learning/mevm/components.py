@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray
-from xspn._core.logspace import logsumexp_quiet
-from xspn.circuit.nodes import Node, Product, Sum
+from xspn.core.arrays import FloatArray
+from xspn.core.logspace import logsumexp_quiet
 from xspn.engine import Program, upward
 from xspn.engine.program import SumStep
+from xspn.graph.nodes import Node, Product, Sum
 from xspn.learning.mevm.evidence import Partition
 from xspn.leaves import Bernoulli, Exchangeable, Smoothing
 

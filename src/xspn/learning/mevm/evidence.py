@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from xspn._core.arrays import AnyArray, FloatArray, IntArray
-from xspn._core.logspace import log_binomials
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.logspace import log_binomials
 
 PRIOR_MASS = 1.0  # of the uniform Dirichlet prior on a block's counts: one row's worth of doubt
 

@@ -6,12 +6,12 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray
-from xspn._core.checks import is_real_number, smoothing_mass
-from xspn._core.errors import ParameterError
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Node
+from xspn.core.arrays import FloatArray
+from xspn.core.checks import is_real_number, smoothing_mass
+from xspn.core.errors import ParameterError
 from xspn.engine import compile_graph
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node
 from xspn.learning.data import BinaryData
 from xspn.learning.mevm.components import mixture, responsibilities
 from xspn.learning.mevm.evidence import Evidence, Partition

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.cluster.hierarchy import average
 from scipy.spatial.distance import squareform
 
-from xspn._core.arrays import IntArray
+from xspn.core.arrays import IntArray
 from xspn.learning.fallback.blocks import blocks_of_similar_means
 from xspn.learning.mevm.evidence import Evidence, Partition
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.learning.mevm.evidence import Partition
 
 

@@ -12,10 +12,10 @@ from itertools import product
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Sum
-from xspn.circuit.summary import summarize
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Sum
+from xspn.graph.summary import summarize
 from xspn.learning.assembly import Learned
 from xspn.learning.parameters import EMOptions, Fit, fit_parameters, refitted
 from xspn.learning.quality.held_out import HeldOut

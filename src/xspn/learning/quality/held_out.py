@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, FloatArray
-from xspn._core.errors import DataError
-from xspn.circuit.graph import Graph
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.errors import DataError
 from xspn.engine import Automatic, compile_graph
+from xspn.graph.graph import Graph
 from xspn.learning.source import TrainingData
 
 SHARE = 0.15

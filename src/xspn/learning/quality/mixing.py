@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Sum
+from xspn.core.arrays import FloatArray
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Sum
 from xspn.learning.assembly import Learned
 from xspn.learning.ensemble import joined_trace
 from xspn.learning.quality.part import Part, Partner

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from xspn._core.random import child_seed
-from xspn.circuit.graph import Graph
+from xspn.core.random import child_seed
+from xspn.graph.graph import Graph
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_bag

@@ -7,10 +7,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from xspn._core.arrays import FloatArray
-from xspn._core.random import child_seed
-from xspn.circuit.graph import Graph
-from xspn.circuit.nodes import Sum
+from xspn.core.arrays import FloatArray
+from xspn.core.random import child_seed
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Sum
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData

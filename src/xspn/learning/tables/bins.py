@@ -7,8 +7,8 @@ correlation would see monotone dependence only). Ties stay together: equal value
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn.circuit.domain import Domain
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.data.domain import Domain
 
 ROWS_PER_CELL = 5.0  # expected in each cell of a table of two binned columns
 MOST_BINS = 6

@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from xspn._core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn._core.errors import DataError
-from xspn.circuit.domain import Domain
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from xspn.core.errors import DataError
+from xspn.data.domain import Domain
 from xspn.learning.tables.likeness import groups_of_columns
 
 LEAST_SPREAD = 1e-3  # of a leaf's deviation, relative to that of the column

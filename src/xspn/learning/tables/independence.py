@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import chdtrc, xlogy
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.learning.independence.g_test import components
 from xspn.learning.tables.summary import TableSummary
 

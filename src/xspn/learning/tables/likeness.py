@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import xlogy
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
-from xspn.circuit.domain import Domain
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
+from xspn.data.domain import Domain
 
 ENOUGH_ROWS = 100.0  # of a slice, to be heard about columns that are not alike in the whole table
 FARTHEST_MEANS = 0.5  # deviations

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.special import entr
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.learning.clustering.base import Split
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability.base import TestResult

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
-from xspn.circuit.domain import Domain
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
+from xspn.data.domain import Domain
 from xspn.learning.tables.bins import rank_bins
 from xspn.learning.tables.likeness import ENOUGH_ROWS, alike
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xspn._core.errors import ParameterError
+from xspn.core.errors import ParameterError
 from xspn.learning.clustering.base import Split
 from xspn.learning.tables.clustering.gaussian import gaussian_split
 from xspn.learning.tables.clustering.mixture import mixture_split

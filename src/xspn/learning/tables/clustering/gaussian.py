@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.learning.clustering.base import Split
 from xspn.learning.tables.clustering.mixture import main_direction, split_by, two_clusters, two_rows
 from xspn.learning.tables.clustering.product import PSEUDO_COUNT, Encoded

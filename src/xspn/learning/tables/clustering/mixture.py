@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn._core.logspace import logsumexp_quiet
+from xspn.core.arrays import FloatArray
+from xspn.core.logspace import logsumexp_quiet
 from xspn.learning.clustering.base import Split
 from xspn.learning.steps import step
 from xspn.learning.tables.clustering.product import PSEUDO_COUNT, Encoded, Sums

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import xlogy
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.learning.tables.summary import TableSummary, row_blocks
 from xspn.leaves.gaussian import LOG_2PI
 

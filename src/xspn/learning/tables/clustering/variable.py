@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, xlogy
 
-from xspn._core.arrays import FloatArray
-from xspn._core.logspace import logsumexp_quiet
+from xspn.core.arrays import FloatArray
+from xspn.core.logspace import logsumexp_quiet
 from xspn.learning.clustering.base import Condition, Split
 from xspn.learning.steps import step
 from xspn.learning.tables.clustering.product import TINY, Encoded

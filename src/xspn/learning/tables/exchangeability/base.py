@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from inspect import signature
 
-from xspn._core.options import known_names
-from xspn._core.registry import Registry
+from xspn.core.options import known_names
+from xspn.core.registry import Registry
 from xspn.learning.exchangeability.base import TestResult
 
 table_tests: Registry[Callable[..., TestResult]] = Registry("exchangeability test of tables")

@@ -8,7 +8,7 @@ tells of location and its square of spread, and no outlier can dominate a sum.
 import numpy as np
 from scipy.special import ndtri
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.learning.tables.summary import TableSummary, row_blocks
 
 MOST_INDICATORS = 5  # values beyond the first; the second order has a number for every two of them

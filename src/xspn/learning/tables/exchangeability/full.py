@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xspn._core.errors import QueryError
+from xspn.core.errors import QueryError
 from xspn.learning.deviations import tail
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.tables.exchangeability.base import table_tests

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.deviations import Cumulants, Index, Part, largest, needs_largest
 from xspn.learning.exchangeability.base import TestResult, in_parts
 from xspn.learning.tables.exchangeability.base import table_tests

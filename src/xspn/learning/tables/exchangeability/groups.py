@@ -4,9 +4,9 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.options import number_between
-from xspn.circuit.domain import Domain
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.options import number_between
+from xspn.data.domain import Domain
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.exchangeability.groups import Group, Part, as_groups, binary_partition, partition
 from xspn.learning.summary import Summary

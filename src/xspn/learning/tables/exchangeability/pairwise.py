@@ -4,8 +4,8 @@ from typing import Literal
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn._core.options import one_of
+from xspn.core.arrays import FloatArray
+from xspn.core.options import one_of
 from xspn.learning.deviations import tail
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.tables.exchangeability.base import table_tests

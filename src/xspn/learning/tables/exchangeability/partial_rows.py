@@ -6,7 +6,7 @@ known row by row, as for whole rows, and add up; only, every column and every pa
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.deviations import Cumulants, Index, Part, largest, needs_largest, sum_of_squares
 from xspn.learning.tables.exchangeability.quadratic import (
     SMALLEST_EIGENVALUE,

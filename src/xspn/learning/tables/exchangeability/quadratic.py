@@ -4,7 +4,7 @@ from math import comb
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.learning.deviations import Cumulants
 
 SMALLEST_EIGENVALUE = 1e-9  # beside those of all: directions in which nothing varies are left out

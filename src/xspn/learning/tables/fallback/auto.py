@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from xspn._core.arrays import IntArray
-from xspn._core.errors import ParameterError
+from xspn.core.arrays import IntArray
+from xspn.core.errors import ParameterError
 from xspn.learning.fallback.auto import best_of, stack
 from xspn.learning.fallback.base import Candidate
 from xspn.learning.tables.fallback.base import TableLeafData

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xspn._core.arrays import IntArray
+from xspn.core.arrays import IntArray
 from xspn.learning.tables.summary import TableSummary
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.special import chdtrc
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn.circuit.nodes import Node, Product
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.graph.nodes import Node, Product
 from xspn.learning.fallback.base import Candidate
 from xspn.learning.tables.fallback.base import TableLeafData
 from xspn.learning.tables.fallback.exchangeable import exchangeable_leaf

@@ -11,8 +11,8 @@ from math import comb
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
-from xspn._core.logspace import safe_log
+from xspn.core.arrays import FloatArray
+from xspn.core.logspace import safe_log
 from xspn.learning.tables.fallback.shares import shares_of_experts
 from xspn.statistics.value_counts import ValueCounts, compositions
 

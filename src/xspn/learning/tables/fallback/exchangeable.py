@@ -4,8 +4,8 @@ from math import comb
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
-from xspn._core.logspace import logsumexp_quiet, safe_log
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
+from xspn.core.logspace import logsumexp_quiet, safe_log
 from xspn.learning.fallback.base import Candidate
 from xspn.learning.steps import step
 from xspn.learning.tables.fallback.base import TableLeafData

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn.circuit.nodes import Node, Product
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.graph.nodes import Node, Product
 from xspn.learning.fallback.base import Candidate
 from xspn.learning.steps import step
 from xspn.learning.tables.fallback.base import TableLeafData

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.fallback.base import Candidate
 from xspn.learning.tables.fallback.base import TableLeafData
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian

@@ -5,9 +5,9 @@ All columns are fitted at once: arrays are (parts, rows, columns).
 
 import numpy as np
 
-from xspn._core.arrays import BoolArray, FloatArray, IntArray
-from xspn._core.logspace import logsumexp_quiet
-from xspn.circuit.nodes import Node, Sum
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
+from xspn.core.logspace import logsumexp_quiet
+from xspn.graph.nodes import Node, Sum
 from xspn.learning.steps import step
 from xspn.learning.tables.fallback.base import TableLeafData
 from xspn.learning.tables.summary import TableSummary, row_blocks

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 from xspn.learning.tables.fallback.shares import shares_of_experts
 
 BANDWIDTHS = (0.7, 1.5, 3.0, 6.0, 12.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray
+from xspn.core.arrays import FloatArray
 
 PRIOR_ROWS = 0.5
 EM_STEPS = 30

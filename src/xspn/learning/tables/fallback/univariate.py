@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from xspn._core.arrays import FloatArray, IntArray
-from xspn._core.logspace import safe_log
-from xspn.circuit.nodes import Node, Product
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.logspace import safe_log
+from xspn.graph.nodes import Node, Product
 from xspn.learning.fallback.base import Candidate
 from xspn.learning.tables.fallback.base import TableLeafData
 from xspn.learning.tables.fallback.normal_mixtures import normal_mixtures

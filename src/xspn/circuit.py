@@ -1,0 +1,400 @@
+"""`Circuit`: a graph of nodes with names, and every exact query as a method."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from xspn.core.arrays import FloatArray
+from xspn.core.checks import Names
+from xspn.core.errors import DataError, ParameterError
+from xspn.core.random import RandomState, generator
+from xspn.data.columns import Columns
+from xspn.data.domain import Domain
+from xspn.data.labels import Labels
+from xspn.engine import Automatic, Backend, Program, chosen_backend, compile_graph, refuse_impossible
+from xspn.graph import properties, transform
+from xspn.graph.graph import Graph, from_records
+from xspn.graph.nodes import Node
+from xspn.graph.scope import Scope
+from xspn.graph.summary import Summary, summarize
+from xspn.inference import conditional, expectation, likelihood, marginal, moments, mpe, sampling
+from xspn.inference.moments import Moments
+from xspn.inference.mpe import Completion
+from xspn.inference.oracle import Oracle
+from xspn.learning.parameters import EMOptions, fit_parameters
+from xspn.leaves import Smoothing
+
+Variable = int | str
+
+
+class Questions(ABC):
+    """Probabilities, completions and samples; whoever offers them has a back end and columns."""
+
+    @property
+    @abstractmethod
+    def backend(self) -> Backend:
+        """What runs the circuit."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> Columns:
+        """What is known of the columns: names, domains, labels and types."""
+
+    @abstractmethod
+    def _is_selective(self) -> bool:
+        """Whether a max-product pass finds most probable completions."""
+
+    @property
+    def names(self) -> Names | None:
+        """The names of the columns, or None."""
+        return self.columns.names
+
+    def log_likelihood(self, X: Any) -> FloatArray:
+        """Return log P of each row's observed part: (rows,); −inf where it is impossible."""
+        return self.backend.log_likelihood(self.columns.table(X), self.names)
+
+    def conditional_log_likelihood(self, X: Any, given: Any) -> FloatArray:
+        """Return log P(X | given) of each row. `given` has a row for each row of X, or one for all of them.
+
+        Where a row of X contradicts what is given the answer is −inf; evidence of probability zero is an error.
+        """
+        rows = np.asarray(self.columns.table(X), dtype=np.float64)
+        known = np.asarray(self.columns.evidence(given, "given"), dtype=np.float64)
+        if len(known) not in (1, len(rows)):
+            raise DataError(f"given: expected 1 row or {len(rows)}, one for each row of X, found {len(known)}")
+        known = np.broadcast_to(known, rows.shape)
+        return likelihood.conditional_log_likelihood(self.backend, rows, known, self.names)
+
+    def marginals(self, evidence: Any = None) -> FloatArray:
+        """Return P(X_i = 1 | evidence row) for every variable: (rows, n); with categories P(X_i = v): (rows, n, k).
+
+        Real variables and columns outside the circuit give NaN. Without evidence there is one row.
+        """
+        rows = self.columns.evidence(evidence)
+        answer = self.backend.marginals(rows, self.names)
+        if answer.shape[2] > 2:
+            return answer
+        only_zero = [domain is not None and domain.cardinality == 1 for domain in self.columns.domains]
+        return np.where(only_zero, 0.0, answer[:, :, 1])
+
+    def means(self, evidence: Any = None) -> FloatArray:
+        """Return E[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.
+
+        Columns outside the circuit give NaN. Without evidence there is one row.
+        """
+        return expectation.means(self.backend, self.columns.evidence(evidence), self.names)
+
+    def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
+        """Return the most probable completion of each row: `.values`, `.log_prob`, `.exact`.
+
+        The max-product pass is exact for selective circuits, and says so. With `exact=True` a branch-and-bound search
+        makes it exact for others too, or refuses with the reason when the circuit is too large for that.
+        """
+        rows = self.columns.evidence(evidence)
+        selective = self._is_selective()
+        if exact and not selective:
+            return mpe.branch_and_bound(self.backend, rows, self.names)
+        return mpe.max_product(self.backend, rows, selective, self.names)
+
+    def sample(self, n: int | None = None, *, given: Any = None, random_state: RandomState = None) -> FloatArray:
+        """Return n random rows; with `given`, random completions of its rows (n of each if n is given)."""
+        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
+            raise ParameterError(f"sample: expected a number of rows of at least 0, found {n!r}")
+        rows = self.columns.evidence(given, "given")
+        return sampling.sample(self.backend, rows, generator(random_state), self.names, 1 if n is None else int(n))
+
+
+class Circuit(Questions):
+    """A probabilistic circuit: a distribution over the columns of a table.
+
+    Tables are arrays or DataFrames with `n_variables` columns; NaN (None, NA) is missing and always summed out exactly.
+    A circuit that has been marginalised or conditioned keeps its columns: those outside its scope are ignored in
+    questions and NaN in answers.
+
+    Args:
+        root: The root node.
+        names: The names of the columns, if they have any.
+        n_variables: The number of columns, if there are more than the largest variable tells.
+        labels: What the values 0..k−1 of discrete columns stand for: a mapping {variable: labels}, or a list with
+            labels or None for each column. Questions may then be asked in labels; in plain arrays numbers are codes.
+
+    Examples:
+        >>> from xspn import Bernoulli, Exchangeable, Product
+        >>> leaf = Exchangeable([0, 1], log_weights=np.log([0.2, 0.25, 0.3]))
+        >>> c = Circuit(Product([leaf, Bernoulli(2, p=0.4)]), names=["ann", "bob", "rain"])
+        >>> np.exp(c.log_likelihood([[1, np.nan, 0]])).round(6).tolist()
+        [0.33]
+        >>> c.marginals({"ann": 1}).round(6).tolist()
+        [[1.0, 0.545455, 0.4]]
+        >>> c.count_distribution(["ann", "bob"]).round(6).tolist()
+        [0.2, 0.5, 0.3]
+        >>> rain = Circuit(Bernoulli(0, p=0.4), names=["rain"], labels={"rain": ["dry", "wet"]})
+        >>> float(np.exp(rain.log_likelihood([["wet"]]))[0].round(6))
+        0.4
+    """
+
+    def __init__(
+        self,
+        root: Node,
+        names: Sequence[str] | None = None,
+        n_variables: int | None = None,
+        labels: Mapping[Variable, Sequence[Any]] | Sequence[Sequence[Any] | None] | None = None,
+    ) -> None:
+        width = len(names) if names is not None and n_variables is None else n_variables
+        self._graph = Graph(root, width)
+        self._columns = Columns.of(self._graph.domains, names, labels)
+
+    @classmethod
+    def of_graph(cls, graph: Graph, names: Sequence[str] | None = None) -> "Circuit":
+        """Return the circuit of nodes that are in order already."""
+        return cls.of_columns(graph, Columns.of(graph.domains, names))
+
+    @classmethod
+    def of_columns(cls, graph: Graph, columns: Columns) -> "Circuit":
+        """Return the circuit of nodes that are in order already, for tables of which the columns are known."""
+        circuit = cls.__new__(cls)
+        circuit._graph = graph
+        circuit._columns = columns.over(graph.domains)
+        return circuit
+
+    # -- structure ---------------------------------------------------------------------------------------------------
+
+    @property
+    def root(self) -> Node:
+        """The root node."""
+        return self._graph.root
+
+    @property
+    def graph(self) -> Graph:
+        """The nodes in order, children before parents."""
+        return self._graph
+
+    @property
+    def columns(self) -> Columns:
+        """What is known of the columns: names, domains, labels and types."""
+        return self._columns
+
+    @property
+    def labels(self) -> tuple[Labels | None, ...]:
+        """What the values of each column stand for; None where they stand for themselves."""
+        return self._columns.labels
+
+    @property
+    def n_variables(self) -> int:
+        """The number of columns of a table for this circuit."""
+        return self._graph.n_variables
+
+    @property
+    def scope(self) -> Scope:
+        """The variables that the circuit is a distribution over."""
+        return self.root.scope
+
+    @property
+    def domains(self) -> tuple[Domain | None, ...]:
+        """What each column may hold; None for a column outside the scope."""
+        return self._columns.domains
+
+    @cached_property
+    def program(self) -> Program:
+        """The compiled circuit, made at the first question."""
+        return compile_graph(self._graph)
+
+    @cached_property
+    def oracle(self) -> Oracle:
+        """The same questions answered by enumerating all worlds: for tests and small circuits."""
+        return Oracle(self._graph)
+
+    def summary(self) -> Summary:
+        """Return the numbers of nodes, edges, parameters and leaves."""
+        return summarize(self._graph)
+
+    def why_not_smooth(self) -> str | None:
+        """Return why the circuit is not smooth (complete), or None."""
+        return properties.why_not_smooth(self._graph)
+
+    def why_not_decomposable(self) -> str | None:
+        """Return why the circuit is not decomposable, or None."""
+        return properties.why_not_decomposable(self._graph)
+
+    def why_not_normalised(self) -> str | None:
+        """Return why the weights are not normalised, or None."""
+        return properties.why_not_normalised(self._graph)
+
+    @cached_property
+    def _selectivity(self) -> str | None:
+        return properties.why_not_selective(self._graph)
+
+    def why_not_selective(self) -> str | None:
+        """Return why the circuit is not known to be selective (deterministic), or None."""
+        return self._selectivity
+
+    def simplify(self) -> "Circuit":
+        """Return the same distribution without trivial nodes, nested sums and products, or repeated parts."""
+        return self._with_root(transform.simplify(self.root))
+
+    def _with_root(self, root: Node) -> "Circuit":
+        return Circuit.of_columns(Graph(root, self.n_variables), self._columns)
+
+    # -- back ends ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def backend(self) -> Backend:
+        """What answers questions: simple passes for little work, compiled kernels for much."""
+        return Automatic(self.program)
+
+    def on(
+        self, backend: str | None = None, *, device: str = "cpu", dtype: str = "float64", threads: int | None = None
+    ) -> "Evaluator":
+        """Return the same circuit on a back end of your choice, with the same questions.
+
+        Args:
+            backend: "compiled" (numba kernels on the CPU), "torch" or "simple" (NumPy). By default the device tells.
+            device: "cpu", or a device that torch knows, such as "cuda".
+            dtype: "float64", or "float32" for twice the speed and errors below `.error_bound` in log-probabilities.
+            threads: The number of threads on the CPU; all cores by default. Answers do not depend on it.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> fast = Circuit(Bernoulli(0, p=0.25)).on("simple")
+            >>> np.exp(fast.log_likelihood([[1], [0]])).round(6).tolist()
+            [0.25, 0.75]
+        """
+        chosen = chosen_backend(self.program, backend, device, dtype, threads)
+        return Evaluator(chosen, self._columns, lambda: self.why_not_selective() is None)
+
+    def _is_selective(self) -> bool:
+        return self.why_not_selective() is None
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+
+    def decode(self, rows: Any) -> Any:
+        """Return rows of codes, such as samples or completions, as a DataFrame with the columns' labels and types.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> rain = Circuit(Bernoulli(0, p=0.4), names=["rain"], labels={"rain": ["dry", "wet"]})
+            >>> rain.decode(rain.mpe().values)["rain"].tolist()
+            ['dry']
+        """
+        return self._columns.decode(self._columns.table(rows, "rows"))
+
+    def moments(self) -> Moments:
+        """Return means and covariances of all variables."""
+        return moments.moments(self._graph)
+
+    def count_distribution(self, variables: Iterable[Variable], given: Any = None) -> FloatArray:
+        """Return P(number of ones among the variables = k | given) for k = 0..len(variables), for binary variables."""
+        chosen = self._columns.indices(variables)
+        self._columns.binary(chosen, "count_distribution")
+        row = self._columns.row({} if given is None else given, "given")
+        known = [v for v in chosen if not np.isnan(row[v])]
+        free = [v for v in chosen if np.isnan(row[v])]
+        circuit = self if np.isnan(row).all() else None
+        ones = int(sum(row[v] == 1 for v in known))
+        counts = np.array([1.0])
+        if free:
+            circuit = circuit or self.condition(row)
+            counts = moments.count_distribution(Graph(circuit.marginalize(free).root, self.n_variables))
+        elif circuit is None:
+            refuse_impossible(self.log_likelihood(row[None, :]))
+        return np.pad(counts, (ones, len(known) - ones))
+
+    # -- other circuits ----------------------------------------------------------------------------------------------
+
+    def marginalize(self, keep: Iterable[Variable]) -> "Circuit":
+        """Return the circuit over the variables to keep; all others are summed out."""
+        kept = Scope.of(set(self._columns.indices(keep)))
+        return self._with_root(marginal.marginalize(self._graph, kept))
+
+    def condition(self, evidence: Any) -> "Circuit":
+        """Return the circuit of P(the other variables | evidence) for one row or mapping of evidence."""
+        return self._with_root(conditional.condition(self._graph, self._columns.row(evidence, "evidence"))[0])
+
+    def fit_parameters(
+        self,
+        X: Any,
+        n_iter: int = 50,
+        smoothing: float | Smoothing = 0.0,
+        X_valid: Any = None,
+        sample_weight: Any = None,
+        batch_size: int | None = None,
+        tol: float = 1e-4,
+        random_state: RandomState = None,
+    ) -> "Circuit":
+        """Return the circuit with all weights and leaves fitted to rows by EM, starting from those it has.
+
+        Missing values are summed out exactly. Without smoothing the training log-likelihood is never lowered.
+
+        Args:
+            X: The training rows.
+            n_iter: The largest number of passes.
+            smoothing: The mass of pseudo-rows at every leaf and every child of a sum.
+            X_valid: Rows that tell when to stop; the circuit that is best for them is returned.
+            sample_weight: The weight of each training row.
+            batch_size: Update after so many rows (stepwise EM) instead of once a pass: better for large tables.
+            tol: Stop when a pass changes the mean log-likelihood by less, in nats per row.
+            random_state: The seed of the batches.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> Circuit(Bernoulli(0, p=0.5)).fit_parameters([[1], [0], [np.nan], [1], [1]]).root
+            Bernoulli(0, p=0.75)
+        """
+        rows, valid = self._columns.table(X), None if X_valid is None else self._columns.table(X_valid, "X_valid")
+        options = EMOptions(n_iter, Smoothing.of(smoothing), tol, batch_size=batch_size)
+        fit = fit_parameters(self._graph, rows, options, sample_weight, valid, random_state, self.names)
+        return self._with_root(fit.root)
+
+    # -- copies ------------------------------------------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A flat list of records: pickling the nodes themselves would recurse as deep as the circuit.
+        return _restore, (list(self._graph.records()), self._columns)
+
+    def __repr__(self) -> str:
+        return f"Circuit({self.summary()})"
+
+
+def _restore(records: list[Any], columns: Columns) -> Circuit:
+    return Circuit.of_columns(Graph(from_records(records), len(columns)), columns)
+
+
+class Evaluator(Questions):
+    """Answers a circuit's questions on one back end; made by `Circuit.on`. Any number of threads may use it.
+
+    Answers do not depend on the number of threads, nor on how rows are cut into tables: bit for bit.
+    """
+
+    def __init__(self, backend: Backend, columns: Columns, is_selective: Callable[[], bool]) -> None:
+        self._backend, self._columns, self._selective = backend, columns, is_selective
+
+    @property
+    def backend(self) -> Backend:
+        """What runs the circuit."""
+        return self._backend
+
+    @property
+    def columns(self) -> Columns:
+        """What is known of the columns: names, domains, labels and types."""
+        return self._columns
+
+    @property
+    def error_bound(self) -> float:
+        """How far a log-likelihood can be from exact arithmetic on the same parameters, by rounding alone.
+
+        Every value is a sum of products of positive numbers, so this follows from the circuit's shape: at most so many
+        roundings in a row, each of half a unit in the last place.
+        """
+        return self._backend.error_bound
+
+    def _is_selective(self) -> bool:
+        return self._selective()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Evaluator, (self._backend, self._columns, partial(bool, self._is_selective()))
+
+    def __repr__(self) -> str:
+        return f"Evaluator({self._backend!r})"

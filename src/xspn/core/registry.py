@@ -1,0 +1,50 @@
+"""Names for classes: how a file's `"type"` or a user's option finds the code behind it."""
+
+import difflib
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from xspn.core.errors import RegistryError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """A mapping from names to things of one kind, refusing unknown names with the nearest known one.
+
+    Examples:
+        >>> colours = Registry("colour")
+        >>> colours.add("red", 1)
+        >>> colours["red"]
+        1
+        >>> colours["read"]
+        Traceback (most recent call last):
+        ...
+        xspn.core.errors.RegistryError: unknown colour 'read'; did you mean 'red'? Known: red
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._items: dict[str, T] = {}
+
+    def add(self, name: str, item: T) -> None:
+        """Register `item` under `name`, once."""
+        if name in self._items:
+            raise RegistryError(f"{self._kind} {name!r} is registered already")
+        self._items[name] = item
+
+    def __getitem__(self, name: str) -> T:
+        if not isinstance(name, str) or name not in self._items:
+            near = difflib.get_close_matches(str(name), self._items, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise RegistryError(f"unknown {self._kind} {name!r}{hint} Known: {', '.join(sorted(self._items))}")
+        return self._items[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)

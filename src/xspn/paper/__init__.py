@@ -1,0 +1,1 @@
+"""The paper: its data sets, baselines and experiments, on top of the library."""

@@ -1,0 +1,109 @@
+"""The report: Markdown with pictures beside it, one HTML page with everything in it, and the numbers as JSON."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xspn.core.files import write_bytes, write_text
+from xspn.paper.experiments.ablation import ablation_table, settings_table, sizes_table
+from xspn.paper.experiments.charts import accuracy_chart, likelihood_chart, runtime_chart, size_chart
+from xspn.paper.experiments.html_page import html_page
+from xspn.paper.experiments.pairwise_table import pairwise_table
+from xspn.paper.experiments.result import Result
+from xspn.paper.experiments.selection import Chosen
+from xspn.paper.experiments.structures import Drawing, figure1, figure2
+from xspn.paper.experiments.table1 import scores, table1
+from xspn.paper.experiments.table2 import table2
+from xspn.paper.experiments.tables import Table
+from xspn.paper.experiments.text import markdown_table
+from xspn.plotting.style import image
+
+
+@dataclass
+class Content:
+    """What a report is made of, in order: tables and drawings by name, and what is said before them."""
+
+    summary: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    parts: dict[str, Table | Drawing] = field(default_factory=dict)
+
+
+def content(
+    targets: Sequence[str], results: Sequence[Result], skipped: Sequence[str], pictures: bool = True
+) -> Content:
+    """Return everything that is known about these tables and figures.
+
+    Args:
+        targets: Some of table1, table2, ablation, pairwise, figure1, figure2.
+        results: All results at hand.
+        skipped: What was left out and why.
+        pictures: Whether charts and drawings are made, for which matplotlib is needed.
+    """
+    made = Content(skipped=list(skipped))
+    density, labelled = Chosen(results, "density"), Chosen(results, "classification")
+    timed = [result for result in results if result.unit.experiment == "pairwise"]
+    made.summary = _coverage(results)
+    if "table1" in targets and density:
+        made.parts["table1"] = first = table1(density)
+        made.summary += scores(first, density)
+        _draw(made, pictures, "likelihoods", lambda: likelihood_chart(density))
+    if "ablation" in targets and density:
+        made.parts["ablation"] = ablation_table(density)
+        _draw(made, pictures, "sizes_chart", lambda: size_chart(density))
+    if density and {"table1", "ablation"} & set(targets):
+        made.parts["sizes"], made.parts["settings"] = sizes_table(density), settings_table(density)
+    if "table2" in targets and labelled:
+        made.parts["table2"] = table2(labelled)
+        _draw(made, pictures, "accuracies", lambda: accuracy_chart(labelled))
+    if "pairwise" in targets and timed:
+        made.parts["pairwise"] = pairwise_table(timed)
+        _draw(made, pictures, "runtime", lambda: runtime_chart(timed))
+    for name, figure in (("figure1", figure1), ("figure2", figure2)):
+        if name in targets:
+            _draw(made, pictures, name, figure)
+    return made
+
+
+def write_report(folder: Path, made: Content, results: Sequence[Result]) -> list[Path]:
+    """Write report.md, report.html, results.json and the figures; return the files, the report first."""
+    figures = folder / "figures"
+    drawings = {name: part for name, part in made.parts.items() if isinstance(part, Drawing)}
+    written = [folder / "report.md", folder / "report.html", folder / "results.json"]
+    figures.mkdir(parents=True, exist_ok=True)
+    vectors = {name: image(drawing.figure, "svg") for name, drawing in drawings.items()}
+    for name, drawing in drawings.items():
+        for kind, picture in (("png", image(drawing.figure)), ("svg", vectors[name])):
+            written.append(figures / f"{name}.{kind}")
+            write_bytes(written[-1], picture)
+    write_text(written[0], markdown(made))
+    write_text(written[1], html_page(made.summary, made.skipped, made.parts, vectors))
+    numbers = [result.to_dict(rows=False) for result in sorted(results, key=lambda result: str(result.unit.path))]
+    write_text(written[2], json.dumps(numbers, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return written
+
+
+def markdown(made: Content) -> str:
+    """Return the report as Markdown; pictures are links to the files beside it."""
+    blocks = ["# The paper's tables and figures, reproduced", "\n".join(f"- {line}" for line in made.summary)]
+    if made.skipped:
+        blocks.append("Left out:\n\n" + "\n".join(f"- {line}" for line in made.skipped))
+    for name, part in made.parts.items():
+        if isinstance(part, Table):
+            blocks.append(markdown_table(part))
+        else:
+            blocks.append(f"![{name}](figures/{name}.png)\n\n*{part.caption}*")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _draw(made: Content, pictures: bool, name: str, draw: Callable[[], Drawing]) -> None:
+    if pictures:
+        made.parts[name] = draw()
+
+
+def _coverage(results: Sequence[Result]) -> list[str]:
+    """Say what the report is about: data sets, numbers of results, versions."""
+    sets = sorted({result.unit.dataset for result in results})
+    versions = sorted({", ".join(f"{name} {v}" for name, v in result.versions.items()) for result in results})
+    lines = [f"{len(results)} results on {len(sets)} data sets, each with the settings and seed in results.json."]
+    return lines + [f"Made with {text}." for text in versions] if results else []

@@ -1,0 +1,154 @@
+"""`Result`: what came of one unit, with everything that is needed to trust and to compare it."""
+
+import base64
+import json
+import math
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from xspn.core.arrays import FloatArray
+from xspn.core.errors import FormatError
+from xspn.paper.experiments.unit import Unit
+
+SCHEMA = 1
+MOST_BYTES = 64_000_000  # of a file; those of the paper's largest data sets have less than a hundredth of it
+MOST_ROWS = 10_000_000
+WORDS_FOR_NUMBERS = ("inf", "-inf", "nan")  # which JSON has no numbers for
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The outcome of one unit.
+
+    Attributes:
+        unit: What was run.
+        valid_score: What settings are chosen by: mean log-likelihood or accuracy on the validation rows.
+        test_score: The same on the test rows.
+        test_rows: The score of each test row, for paired tests; float32 is enough for that.
+        parameters: The number of free parameters, where the model has such a number.
+        seconds: Processor seconds by name ("fit" and "score"): other work on the machine does not change them.
+        versions: The versions of everything that matters.
+        facts: Further findings by name: the limit, the levels for which the circuit is the same, …
+    """
+
+    unit: Unit
+    valid_score: float
+    test_score: float
+    test_rows: FloatArray
+    parameters: int | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self, rows: bool = True) -> str:
+        """Return the result as text.
+
+        Args:
+            rows: Whether the scores of the single test rows are included.
+        """
+        return json.dumps(self.to_dict(rows), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_dict(self, rows: bool = True) -> dict[str, Any]:
+        """Return the result as plain values."""
+        values = {
+            "schema": SCHEMA,
+            "unit": self.unit.to_dict(),
+            "valid_score": _number(self.valid_score),
+            "test_score": _number(self.test_score),
+            "n_test": len(self.test_rows),
+            "parameters": self.parameters,
+            "seconds": {name: float(f"{value:.4g}") for name, value in self.seconds.items()},
+            "versions": self.versions,
+            "facts": self.facts,
+        }
+        if rows:
+            values["test_rows"] = _packed(self.test_rows)
+        return values
+
+    @classmethod
+    def from_json(cls, text: str, source: str = "result") -> "Result":
+        """Return the result that `to_json` wrote; anything else is refused."""
+        try:
+            values = json.loads(text, parse_constant=_no_constant)
+            if values["schema"] != SCHEMA:
+                raise FormatError(f"expected schema {SCHEMA}, found {values['schema']!r:.60}")
+            return cls(
+                unit=Unit.from_dict(values["unit"]),
+                valid_score=_score(values, "valid_score"),
+                test_score=_score(values, "test_score"),
+                test_rows=_unpacked(values["test_rows"], values["n_test"]),
+                parameters=values["parameters"],
+                seconds=values["seconds"],
+                versions=values["versions"],
+                facts=values["facts"],
+            )._checked()
+        except FormatError as error:
+            raise FormatError(f"{source}: {error}") from error
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, zlib.error) as error:
+            raise FormatError(f"{source}: not a result of an experiment, or damaged ({error!s:.100})") from error
+
+    def _checked(self) -> "Result":
+        """Return the result if all that the tables ask of it is there."""
+        size, experiment = self.parameters, self.unit.experiment
+        if size is not None and (type(size) is not int or not 0 <= size < 2**63):
+            raise FormatError(f"parameters: expected a whole number, found {size!r:.60}")
+        timed = {"fit", "test"} if experiment == "pairwise" else {"fit"}
+        if not timed <= set(self.seconds) or not all(_is_number(value, 0.0) for value in self.seconds.values()):
+            raise FormatError(f"seconds: expected times, {' and '.join(sorted(timed))} among them")
+        if not all(isinstance(text, str) for text in self.versions.values()):
+            raise FormatError("versions: expected texts")
+        facts = self.facts
+        needed = {"density": None, "classification": "majority", "pairwise": "circuit"}[experiment]
+        if not isinstance(facts, dict) or (needed is not None and needed not in facts):
+            raise FormatError(f"facts: {needed} is missing")
+        for name in ("limit", "majority", "valid_log_loss"):
+            if facts.get(name) is not None and not _is_number(facts[name]):
+                raise FormatError(f"facts: expected a number as {name}, found {facts[name]!r:.60}")
+        levels = facts.get("same_for_levels", [1.0, 0.0])
+        if not (isinstance(levels, list) and len(levels) == 2 and all(_is_number(level) for level in levels)):
+            raise FormatError(f"facts: expected two levels, found {levels!r:.60}")
+        if len(self.test_rows):
+            with np.errstate(invalid="ignore"):
+                mean = float(self.test_rows.mean())
+            if not np.isclose(mean, self.test_score, rtol=1e-3, atol=1e-3, equal_nan=True):
+                raise FormatError(f"test_score: expected the mean of the rows, {mean:g}, found {self.test_score:g}")
+        return self
+
+
+def _number(value: float) -> float | str:
+    """Return a number that JSON can hold; infinities and NaN as text, which `float` reads back."""
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def _packed(rows: FloatArray) -> str:
+    return base64.b64encode(zlib.compress(np.asarray(rows, dtype="<f4").tobytes(), 9)).decode("ascii")
+
+
+def _unpacked(text: str, n_rows: int) -> FloatArray:
+    """Return the scores of so many rows; what would be longer is never unpacked."""
+    if type(n_rows) is not int or not 0 <= n_rows <= MOST_ROWS:
+        raise FormatError(f"n_test: expected a number of rows up to {MOST_ROWS:,}, found {n_rows!r:.60}")
+    unpacking = zlib.decompressobj()
+    content = unpacking.decompress(base64.b64decode(text, validate=True), 4 * n_rows + 1)
+    if len(content) != 4 * n_rows or not unpacking.eof:
+        raise FormatError(f"expected {n_rows} test rows, found {'more' if len(content) > 4 * n_rows else 'fewer'}")
+    return np.frombuffer(content, dtype="<f4").astype(np.float64)
+
+
+def _no_constant(name: str) -> None:
+    raise FormatError(f"{name} is no JSON")
+
+
+def _score(values: dict[str, Any], name: str) -> float:
+    """Return a number, or what a word stands for that JSON has no number for."""
+    found = values[name]
+    if not (_is_number(found) or found in WORDS_FOR_NUMBERS):
+        raise FormatError(f"{name}: expected a number, found {found!r:.60}")
+    return float(found)
+
+
+def _is_number(value: Any, least: float = -math.inf) -> bool:
+    return type(value) in (int, float) and math.isfinite(value) and value >= least
