@@ -5,7 +5,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 RUN := .venv/.run
 DEV := .venv/.dev
 
-.PHONY: venv demo test check fuzz bench docs clean
+.PHONY: venv demo test check fuzz bench docs dist clean
 .DEFAULT_GOAL := demo
 
 venv: $(DEV)
@@ -46,6 +46,15 @@ fuzz: $(DEV)
 # The site, in build/site: open index.html in a browser.
 docs: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# What a release consists of, in dist/; the wheel is installed into a fresh environment and used outside the checkout.
+dist: $(DEV)
+	rm -rf dist build/release
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(PYTHON) -m venv build/release
+	build/release/bin/pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd build/release && bin/xspn --version && bin/xspn datasets make conference --out conference \
+		&& bin/xspn fit conference/conference.train.csv -o model.json && bin/xspn query model.json
 
 bench: $(DEV)
 	$(BIN)/python benchmarks/inference.py
