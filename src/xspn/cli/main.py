@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None, signals: Signals) -> int:
     try:
-        args = _parser().parse_args(arguments)
+        args = _parser(sys.argv[1:] if arguments is None else arguments).parse_args(arguments)
     except SystemExit:  # help was printed, or what is wrong was told
         _flush_stdout()
         raise
@@ -115,17 +115,18 @@ def _fail(error: BaseException | str, status: int) -> int:
     return status
 
 
-def _parser() -> Parser:
+def _parser(words: Sequence[str]) -> Parser:
+    """Return the parser of all commands; only those that are named are imported, and know their arguments."""
     parser = Parser(
         prog="xspn", description="Exchangeability-aware sum-product networks: exact probabilities from tables."
     )
     parser.add_argument("--version", action="version", version=f"xspn {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        module = import_module(f"xspn.cli.{name}")
-        own = subparsers.add_parser(
-            name, help=summary, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
-        module.add_arguments(own)
-        own.set_defaults(run=module.run)
+        own = subparsers.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name in words:
+            module = import_module(f"xspn.cli.{name}")
+            own.description = module.__doc__
+            module.add_arguments(own)
+            own.set_defaults(run=module.run)
     return parser
