@@ -82,7 +82,8 @@ class AnyBuilder(Builder):
             correlation = float(self.rng.uniform(-1 / (n - 1), 1) * 0.95)
             return ExchangeableGaussian(variables, float(mean[0]), self.spread(), correlation)
         factor = self.rng.normal(size=(n, n)) + 2 * np.eye(n)
-        return MultivariateGaussian(variables, mean, factor @ factor.T * self.spread() ** 2)
+        covariance = factor @ factor.T + 0.01 * np.eye(n)  # nearly singular ones have not the digits to be compared
+        return MultivariateGaussian(variables, mean, covariance * self.spread() ** 2)
 
     def spread(self):
         """A deviation, not so small beside the means that rounding these would move a density."""
