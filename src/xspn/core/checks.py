@@ -1,5 +1,7 @@
 """Turn what users hand in into plain arrays, or say what is wrong and where."""
 
+import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -300,3 +302,8 @@ def smoothing_mass(smoothing: Any, what: str = "smoothing") -> float:
     if not (np.isfinite(smoothing) and smoothing >= 0):
         raise ParameterError(f"{what}: expected a finite number of at least 0, found {smoothing}")
     return float(smoothing)
+
+
+def is_finite_number(value: Any, least: float = -math.inf) -> bool:
+    """Whether a value that a file holds is a number, not too large to be a float: whole ones of any length are JSON."""
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max and value >= least

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.checks import is_finite_number
 from xspn.core.errors import FormatError, XSPNError
 from xspn.core.random import child_seed
 from xspn.distributed.slice import Context
@@ -265,7 +266,7 @@ def _number(data: Any, key: str, least: float = -math.inf) -> float:
     value = data[key]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FormatError(f"{key}: expected a number, found {value!r:.60}")
-    if not (math.isfinite(value) and value >= least):
+    if not is_finite_number(value, least):
         raise FormatError(f"{key}: expected a finite number of at least {least}, found {value!r:.60}")
     return value
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from xspn.core.arrays import FloatArray
+from xspn.core.checks import is_finite_number
 from xspn.core.errors import FormatError
 from xspn.paper.experiments.unit import Unit
 
@@ -96,7 +97,7 @@ class Result:
         if size is not None and (type(size) is not int or not 0 <= size < 2**63):
             raise FormatError(f"parameters: expected a whole number, found {size!r:.60}")
         timed = {"fit", "test"} if experiment == "pairwise" else {"fit"}
-        if not timed <= set(self.seconds) or not all(_is_number(value, 0.0) for value in self.seconds.values()):
+        if not timed <= set(self.seconds) or not all(is_finite_number(value, 0.0) for value in self.seconds.values()):
             raise FormatError(f"seconds: expected times, {' and '.join(sorted(timed))} among them")
         if not all(isinstance(text, str) for text in self.versions.values()):
             raise FormatError("versions: expected texts")
@@ -105,10 +106,10 @@ class Result:
         if not isinstance(facts, dict) or (needed is not None and needed not in facts):
             raise FormatError(f"facts: {needed} is missing")
         for name in ("limit", "majority", "valid_log_loss"):
-            if facts.get(name) is not None and not _is_number(facts[name]):
+            if facts.get(name) is not None and not is_finite_number(facts[name]):
                 raise FormatError(f"facts: expected a number as {name}, found {facts[name]!r:.60}")
         levels = facts.get("same_for_levels", [1.0, 0.0])
-        if not (isinstance(levels, list) and len(levels) == 2 and all(_is_number(level) for level in levels)):
+        if not (isinstance(levels, list) and len(levels) == 2 and all(is_finite_number(level) for level in levels)):
             raise FormatError(f"facts: expected two levels, found {levels!r:.60}")
         if len(self.test_rows):
             with np.errstate(invalid="ignore"):
@@ -145,10 +146,6 @@ def _no_constant(name: str) -> None:
 def _score(values: dict[str, Any], name: str) -> float:
     """Return a number, or what a word stands for that JSON has no number for."""
     found = values[name]
-    if not (_is_number(found) or found in WORDS_FOR_NUMBERS):
+    if not (is_finite_number(found) or found in WORDS_FOR_NUMBERS):
         raise FormatError(f"{name}: expected a number, found {found!r:.60}")
     return float(found)
-
-
-def _is_number(value: Any, least: float = -math.inf) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and value >= least

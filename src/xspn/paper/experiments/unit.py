@@ -2,10 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import PurePosixPath
 from typing import Any, Literal, get_args
 
+from xspn.core.checks import is_finite_number
 from xspn.core.errors import FormatError
 
 Experiment = Literal["density", "classification", "pairwise"]
@@ -82,7 +82,7 @@ class Unit:
         if type(unit.seed) is not int or not 0 <= unit.seed < LARGEST_SEED or type(unit.generated) is not bool:
             raise FormatError(f"unit: expected a seed, and whether rows were generated, found {unit.seed!r:.60}")
         numbers = [value for _, value in unit.settings if not isinstance(value, str)]
-        if not all(isinstance(value, int | float) and isfinite(value) for value in numbers):
+        if not all(isinstance(value, bool) or is_finite_number(value) for value in numbers):
             raise FormatError("unit: expected settings that are numbers or words")
         return unit
 
