@@ -69,16 +69,12 @@ class Questions(ABC):
         return likelihood.conditional_log_likelihood(self.backend, rows, known, self.names)
 
     def marginals(self, evidence: Any = None) -> FloatArray:
-        """Return P(X_i = 1 | evidence row) for every variable: (rows, n); with categories P(X_i = v): (rows, n, k).
+        """Return P(X_i = v | evidence row) for every variable and value: (rows, variables, values), two values or more.
 
-        Real variables and columns outside the circuit give NaN. Without evidence there is one row.
+        Values beyond a variable's domain, real variables and columns outside the circuit give NaN. Without evidence
+        there is one row.
         """
-        rows = self.columns.evidence(evidence)
-        answer = self.backend.marginals(rows, self.names)
-        if answer.shape[2] > 2:
-            return answer
-        only_zero = [domain is not None and domain.cardinality == 1 for domain in self.columns.domains]
-        return np.where(only_zero, 0.0, answer[:, :, 1])
+        return self.backend.marginals(self.columns.evidence(evidence), self.names)
 
     def means(self, evidence: Any = None) -> FloatArray:
         """Return E[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.
@@ -127,8 +123,8 @@ class Circuit(Questions):
         >>> c = Circuit(Product([leaf, Bernoulli(2, p=0.4)]), names=["ann", "bob", "rain"])
         >>> np.exp(c.log_likelihood([[1, np.nan, 0]])).round(6).tolist()
         [0.33]
-        >>> c.marginals({"ann": 1}).round(6).tolist()
-        [[1.0, 0.545455, 0.4]]
+        >>> c.marginals({"ann": 1})[0, :, 1].round(6).tolist()  # P(variable = 1 | Ann comes)
+        [1.0, 0.545455, 0.4]
         >>> c.count_distribution(["ann", "bob"]).round(6).tolist()
         [0.2, 0.5, 0.3]
         >>> rain = Circuit(Bernoulli(0, p=0.4), names=["rain"], labels={"rain": ["dry", "wet"]})

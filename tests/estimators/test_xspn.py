@@ -63,7 +63,7 @@ def test_samples_are_rows_of_zeros_and_ones_that_the_seed_decides(model):
     assert rows.shape == (50, 6)
     assert set(np.unique(rows)) <= {0.0, 1.0}
     np.testing.assert_array_equal(rows, model.sample(50, random_state=4))
-    assert model.sample().shape == (1, 6)
+    assert model.sample().shape == (1, 6, 2)
 
 
 # -- imputation ------------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_names_of_a_frame_are_kept(table, holes):
         assert list(filled.columns) == names
         assert list(filled.index) == list(frame.index)
         assert not filled.isna().any().any()
-    assert model.circuit_.marginals({"bob": 1}).shape == (1, 6)
+    assert model.circuit_.marginals({"bob": 1}).shape == (1, 6, 2)
     np.testing.assert_allclose(model.score_samples(frame), model.circuit_.log_likelihood(holes))
 
 

@@ -264,8 +264,7 @@ def check_marginals(asked, meaning, rows, logs, name):
     for r, row in enumerate(rows):
         slack = 1e-14 * abs(log_sum(meaning.joint(row)))  # a difference of such logarithms has no more digits
         for v, chances in meaning.marginals(row).items():
-            own = found[r, v, : len(chances)] if found.ndim == 3 else np.array([1 - found[r, v], found[r, v]])
-            close(own, chances, f"marginals, {name}", rtol=1e-9, atol=1e-11 + slack)
+            close(found[r, v, : len(chances)], chances, f"marginals, {name}", rtol=1e-9, atol=1e-11 + slack)
             close(means[r, v], chances @ np.arange(len(chances)), f"means, {name}", rtol=1e-9, atol=1e-10 + 4 * slack)
         moments = meaning.moments(row)
         if moments is not None:

@@ -134,7 +134,7 @@ def test_partial_rows_split_their_mass(large):
     whole = circuit.log_likelihood(rows)
     assert np.isfinite(whole).all()
     np.testing.assert_allclose(np.logaddexp(*parts), whole, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(circuit.marginals(rows)[np.arange(8), at], np.exp(parts[1] - whole), rtol=1e-9)
+    np.testing.assert_allclose(circuit.marginals(rows)[np.arange(8), at, 1], np.exp(parts[1] - whole), rtol=1e-9)
 
 
 def test_leaf_and_engine_agree(large):
