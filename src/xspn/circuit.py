@@ -238,7 +238,7 @@ class Circuit(Questions):
 
     @cached_property
     def backend(self) -> Backend:
-        """What answers questions: simple passes for little work, compiled kernels for much."""
+        """What answers questions: NumPy passes for little work, compiled kernels for much."""
         return Automatic(self.program)
 
     def on(
@@ -247,14 +247,14 @@ class Circuit(Questions):
         """Return the same circuit on a back end of your choice, with the same questions.
 
         Args:
-            backend: "compiled" (numba kernels on the CPU), "torch" or "simple" (NumPy). By default the device tells.
+            backend: "numba" (numba kernels on the CPU), "torch" or "numpy" (NumPy). By default the device tells.
             device: "cpu", or a device that torch knows, such as "cuda".
             dtype: "float64", or "float32" for twice the speed and errors below `.error_bound` in log-probabilities.
             threads: The number of threads on the CPU; all cores by default. Answers do not depend on it.
 
         Examples:
             >>> from xspn import Bernoulli
-            >>> fast = Circuit(Bernoulli(0, p=0.25)).on("simple")
+            >>> fast = Circuit(Bernoulli(0, p=0.25)).to("numpy")
             >>> np.exp(fast.log_likelihood([[1], [0]])).round(6).tolist()
             [0.25, 0.75]
         """
@@ -359,7 +359,7 @@ def _restore(records: list[Any], columns: Columns) -> Circuit:
 
 
 class Evaluator(Questions):
-    """Answers a circuit's questions on one back end; made by `Circuit.on`. Any number of threads may use it.
+    """Answers a circuit's questions on one back end; made by `Circuit.to`. Any number of threads may use it.
 
     Answers do not depend on the number of threads, nor on how rows are cut into tables: bit for bit.
     """

@@ -1,4 +1,4 @@
-"""All back ends answer as the simple passes do, whatever the circuit, the threads and the cutting into batches."""
+"""All back ends answer as the NumPy passes do, whatever the circuit, the threads and the cutting into batches."""
 
 import copy
 import pickle
@@ -10,16 +10,16 @@ from support.cases import any_case
 from support.circuits import any_rows
 from xspn import Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum
 from xspn.core.errors import DataError, EvidenceError, ParameterError, QueryError
-from xspn.engine import RowBlock, Semiring, Simple
-from xspn.engine.compiled import Compiled
+from xspn.engine import NumpyBackend, RowBlock, Semiring
+from xspn.engine.numba_backend import NumbaBackend
 
 N_CIRCUITS = 200
 
 
 @pytest.mark.parametrize("seed", range(N_CIRCUITS))
-def test_compiled_kernels_answer_as_the_simple_passes_do(seed):
+def test_compiled_kernels_answer_as_the_numpy_passes_do(seed):
     circuit, possible, rows, rng = any_case(seed)
-    simple, fast = Simple(circuit.program), Compiled(circuit.program)
+    simple, fast = NumpyBackend(circuit.program), NumbaBackend(circuit.program)
     np.testing.assert_allclose(fast.log_likelihood(rows), simple.log_likelihood(rows), atol=1e-10)
     np.testing.assert_allclose(fast.marginals(possible), simple.marginals(possible), atol=1e-10)
     for semiring in Semiring:
@@ -57,7 +57,7 @@ def large_case():
 def test_answers_do_not_depend_on_threads_or_batches(dtype, monkeypatch):
     monkeypatch.setattr("xspn.engine.tape_runner.WORTH_A_THREAD", 0)
     circuit, rows, rng = large_case()
-    one, three = Compiled(circuit.program, dtype), Compiled(circuit.program, dtype, threads=3)
+    one, three = NumbaBackend(circuit.program, dtype), NumbaBackend(circuit.program, dtype, threads=3)
     expected = one.log_likelihood(rows)
     np.testing.assert_array_equal(three.log_likelihood(rows), expected)
     parts = [one.log_likelihood(part) for part in np.split(rows, [1, 2, 9, 300, 301, 1024, 4000])]
@@ -77,7 +77,7 @@ def test_answers_do_not_depend_on_threads_or_batches(dtype, monkeypatch):
 def test_integers_and_booleans_are_read_as_floats_are():
     circuit, rows, _ = large_case()
     whole = rows[~np.isnan(rows).any(axis=1)]
-    fast = Compiled(circuit.program)
+    fast = NumbaBackend(circuit.program)
     for dtype in (bool, np.uint8, np.int64, np.float32):
         np.testing.assert_array_equal(fast.log_likelihood(whole.astype(dtype)), fast.log_likelihood(whole))
 
@@ -94,9 +94,9 @@ def test_rows_that_underflow_are_computed_again(n):
     rows = np.ones((40, n))
     rows[:, : n // 4] = np.nan
     rows[7] = np.nan
-    simple = Simple(circuit.program)
+    simple = NumpyBackend(circuit.program)
     for dtype, tolerance in ((np.float64, 1e-10), (np.float32, 1e-3)):
-        fast = Compiled(circuit.program, dtype)
+        fast = NumbaBackend(circuit.program, dtype)
         np.testing.assert_allclose(fast.log_likelihood(rows), simple.log_likelihood(rows), rtol=0, atol=tolerance)
         np.testing.assert_allclose(fast.marginals(rows), simple.marginals(rows), atol=tolerance)
         assert_same_statistics(fast, simple, rows, np.linspace(0, 1, len(rows)))
@@ -105,14 +105,14 @@ def test_rows_that_underflow_are_computed_again(n):
 def test_marginals_of_rows_far_less_probable_than_others():
     """A whole row of two zeros has probability e⁻⁸⁰⁰; with warnings as errors nothing may overflow beside it."""
     circuit = Circuit(Exchangeable([0, 1], log_weights=[-800.0, np.log(0.25), np.log(0.5)]))
-    for backend in (Simple(circuit.program), Compiled(circuit.program)):
+    for backend in (NumpyBackend(circuit.program), NumbaBackend(circuit.program)):
         np.testing.assert_array_equal(backend.marginals(np.zeros((3, 2)))[:, :, 1], np.zeros((3, 2)))
 
 
 def test_marginals_of_rows_whose_probability_is_hardly_a_number():
     """1e-310 is above zero, but one over it is no number: such rows are computed again, without a warning."""
     circuit = Circuit(Product([Bernoulli(0, p=1e-310), Categorical(1, [0.25, 0.25, 0.5])]))
-    for backend in (Simple(circuit.program), Compiled(circuit.program)):
+    for backend in (NumpyBackend(circuit.program), NumbaBackend(circuit.program)):
         found = backend.marginals(np.array([[1.0, np.nan]]))
         np.testing.assert_allclose(found[0, 1], [0.25, 0.25, 0.5], atol=1e-12)
 
@@ -121,7 +121,7 @@ def test_impossible_evidence_is_refused_by_its_row():
     circuit = Circuit(Product([Bernoulli(0, p=0.0), Bernoulli(1, p=0.5)]))
     rows = np.zeros((30, 2))
     rows[17, 0] = 1
-    fast = Compiled(circuit.program)
+    fast = NumbaBackend(circuit.program)
     assert fast.log_likelihood(rows)[17] == -np.inf
     with pytest.raises(EvidenceError, match="row 17 has probability zero"):
         fast.marginals(rows)
@@ -133,57 +133,57 @@ def test_values_outside_the_domain_are_refused_by_their_place(value):
     column = next(i for i, domain in enumerate(circuit.domains) if domain is not None)
     rows[4321, column] = value
     with pytest.raises(DataError, match=rf"found {value:g} at row 4321, column {column}"):
-        Compiled(circuit.program).log_likelihood(rows)
+        NumbaBackend(circuit.program).log_likelihood(rows)
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_single_precision_keeps_its_bound(seed):
     circuit, rows, _, _ = any_case(seed)
-    single = circuit.on(dtype="float32")
-    error = np.abs(single.log_likelihood(rows) - Simple(circuit.program).log_likelihood(rows))
+    single = circuit.to(dtype="float32")
+    error = np.abs(single.log_likelihood(rows) - NumpyBackend(circuit.program).log_likelihood(rows))
     assert error.max() <= single.error_bound
     assert single.error_bound < 1e-4
 
 
-def test_real_variables_take_the_simple_passes():
+def test_real_variables_take_the_numpy_passes():
     circuit = Circuit(Product([Gaussian(0, mean=0.0, std=1.0), Bernoulli(1, p=0.5)]))
-    assert isinstance(circuit.on().backend, Simple)
+    assert isinstance(circuit.to().backend, NumpyBackend)
     with pytest.raises(QueryError, match="expected discrete variables"):
-        circuit.on("compiled")
+        circuit.to("numba")
 
 
 def test_much_work_is_done_by_kernels_with_the_same_answers(monkeypatch):
     circuit, rows, _ = large_case()
     simple = circuit.log_likelihood(rows)
-    assert circuit.backend._for(0) is circuit.backend._simple
+    assert circuit.backend._for(0) is circuit.backend._numpy
     monkeypatch.setattr("xspn.engine.automatic.WORTH_KERNELS", 1)
     np.testing.assert_allclose(circuit.log_likelihood(rows), simple, atol=1e-10)
-    assert isinstance(circuit.backend._for(1), Compiled)
+    assert isinstance(circuit.backend._for(1), NumbaBackend)
     samples = circuit.sample(50, random_state=3)
-    np.testing.assert_array_equal(samples, circuit.on("simple").sample(50, random_state=3))
-    np.testing.assert_array_equal(samples, circuit.on().sample(50, random_state=3))
+    np.testing.assert_array_equal(samples, circuit.to("numpy").sample(50, random_state=3))
+    np.testing.assert_array_equal(samples, circuit.to().sample(50, random_state=3))
 
 
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        ({"backend": "fast"}, "expected 'simple', 'compiled' or 'torch', found 'fast'"),
+        ({"backend": "fast"}, "expected 'numpy', 'numba' or 'torch', found 'fast'"),
         ({"dtype": "float16"}, "expected 'float64' or 'float32', found 'float16'"),
         ({"threads": 0}, "at least 1, or None for all, found 0"),
-        ({"backend": "simple", "device": "cuda"}, "the simple back end runs on the CPU only"),
-        ({"backend": "simple", "dtype": "float32"}, "float64 only"),
+        ({"backend": "numpy", "device": "cuda"}, "the numpy back end runs on the CPU only"),
+        ({"backend": "numpy", "dtype": "float32"}, "float64 only"),
     ],
 )
 def test_unknown_choices_are_refused(arguments, fault):
     with pytest.raises(ParameterError, match=fault):
-        Circuit(Bernoulli(0, p=0.5)).on(**arguments)
+        Circuit(Bernoulli(0, p=0.5)).to(**arguments)
 
 
-@pytest.mark.parametrize("backend", ["simple", "compiled"])
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_pickled_evaluator_answers_alike(backend, seed):
     circuit, possible, rows, _ = any_case(seed)
-    evaluator = circuit.on(backend, **({"threads": 1} if backend == "compiled" else {}))
+    evaluator = circuit.to(backend, **({"threads": 1} if backend == "numba" else {}))
     asked = evaluator.log_likelihood(rows)  # with workspace and arrays made
     for again in (pickle.loads(pickle.dumps(evaluator)), copy.deepcopy(evaluator)):
         np.testing.assert_array_equal(again.log_likelihood(rows), asked)

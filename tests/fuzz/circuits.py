@@ -30,7 +30,7 @@ from xspn.io import open_program, save_program
 from xspn.leaves import leaves
 
 MOST_WORLDS = 256
-NAMES = ("simple", "numpy", "compiled", "numba", "torch")  # back ends, by any name that they have or will have
+NAMES = ("numpy", "numba", "torch")  # back ends
 TINY = (1e-9, 1e-20, 1e-160, 1e-300)
 LEAST_LOG_WEIGHT = -700.0
 LEAST_LOG_DENSITY = -1e8  # below that rounding decides between components
@@ -173,7 +173,7 @@ def back_ends(circuit):
     found = {"automatic": circuit}
     for name in NAMES:
         try:
-            found[name] = circuit.on(name, threads=1) if name != "torch" else circuit.on(name)
+            found[name] = circuit.to(name, threads=1) if name != "torch" else circuit.to(name)
         except (ParameterError, QueryError):  # no such name, or leaves that it does not have
             continue
     assert len(found) > 1, "no back end is known by its name"
@@ -219,7 +219,7 @@ def check_single_precision(circuit, rows, logs):
     """float32 is as near as its bound says."""
     for name in NAMES:
         try:
-            fast = circuit.on(name, dtype="float32")
+            fast = circuit.to(name, dtype="float32")
         except (ParameterError, QueryError):
             continue
         found, bound = fast.log_likelihood(rows), fast.error_bound
@@ -437,7 +437,7 @@ def prepare():
         for name in NAMES:
             for dtype in ("float64", "float32"):
                 with suppress(ParameterError, QueryError):
-                    ask_all(circuit.on(name, dtype=dtype), rows)
+                    ask_all(circuit.to(name, dtype=dtype), rows)
 
 
 def ask_all(asked, rows):

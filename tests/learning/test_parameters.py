@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from support.circuits import cases, random_rows
 from xspn import Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Smoothing, Sum
-from xspn.engine import Simple, compile_graph
+from xspn.engine import NumpyBackend, compile_graph
 from xspn.graph.graph import Graph
 from xspn.learning.expectation import expect, fitted_root, maximize
 from xspn.learning.parameters import EMOptions, fit_parameters
@@ -43,7 +43,9 @@ def test_expected_statistics_are_those_of_each_leaf_and_edge(case):
     rows, weights = random_rows(rng, circuit, 12), rng.random(12)
     program = compile_graph(circuit.graph)
     fitted = Circuit(
-        fitted_root(circuit.graph, program, maximize(program, expect(Simple(program), rows, weights), Smoothing(0.2)))
+        fitted_root(
+            circuit.graph, program, maximize(program, expect(NumpyBackend(program), rows, weights), Smoothing(0.2))
+        )
     )
     flow = flows_by_definition(circuit.graph, rows, weights)
     for before, after in zip(circuit.graph.nodes, fitted.graph.nodes, strict=True):

@@ -5,19 +5,19 @@ from xspn.engine.backend import Backend, Counts, refuse_impossible
 from xspn.engine.choice import chosen_backend
 from xspn.engine.compiler import compile_graph
 from xspn.engine.down import choose_best, choose_by_chance, flows
+from xspn.engine.numpy_backend import NumpyBackend
 from xspn.engine.program import Program
 from xspn.engine.rows import RowBlock
-from xspn.engine.simple import Simple
 from xspn.engine.up import Semiring, upward
 
 __all__ = [
     "Automatic",
     "Backend",
     "Counts",
+    "NumpyBackend",
     "Program",
     "RowBlock",
     "Semiring",
-    "Simple",
     "choose_best",
     "choose_by_chance",
     "chosen_backend",

@@ -1,4 +1,4 @@
-"""The back end that nobody has to choose: simple passes for little work, compiled kernels for much."""
+"""The back end that nobody has to choose: NumPy passes for little work, compiled kernels for much."""
 
 import warnings
 from functools import cached_property
@@ -10,18 +10,18 @@ from xspn.core.errors import MissingExtraError
 from xspn.engine.backend import Backend, Counts
 from xspn.engine.blocks import LoopBlock
 from xspn.engine.choice import all_cores, compiled_backend, has_kernels, kernels_are_kept
+from xspn.engine.numpy_backend import NumpyBackend
 from xspn.engine.program import Program
 from xspn.engine.rows import RowBlock
-from xspn.engine.simple import Simple
 from xspn.engine.up import Semiring
 
-WORTH_KERNELS = 1 << 28  # slots × rows: about a second of simple passes, which is what loading the kernels takes
+WORTH_KERNELS = 1 << 28  # slots × rows: about a second of NumPy passes, which is what loading the kernels takes
 WORTH_COMPILING = 1 << 34  # about a minute, which is what compiling takes where the code cannot be kept
 LOOP, LOOP_VARIABLE = 200, 20  # slots that a leaf costs which is asked by itself, and each of its variables
 
 
 class Automatic(Backend):
-    """Starts simple, and goes on with kernels when a circuit has been asked enough to be worth loading them.
+    """Starts with NumPy, and goes on with kernels when a circuit has been asked enough to be worth loading them.
 
     How much was asked is counted in slots and rows, not in seconds: the same script gives the same answers.
     """
@@ -30,7 +30,7 @@ class Automatic(Backend):
         self.program = program
         self._origin = origin  # the back end of the program that this one was fitted from
         self._spent: list[int] = [0] if origin is None else origin._spent
-        self._simple = Simple(program)
+        self._numpy = NumpyBackend(program)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Automatic, (self.program,)
@@ -41,11 +41,11 @@ class Automatic(Backend):
         return self.program.n_slots + sum(LOOP + LOOP_VARIABLE * len(leaf.variables) for leaf in asked)
 
     @cached_property
-    def _compiled(self) -> Backend | None:
+    def _numba(self) -> Backend | None:
         if not has_kernels(self.program):
             return None
-        if self._origin is not None and self._origin._compiled is not None:
-            return self._origin._compiled.with_parameters(self.program)
+        if self._origin is not None and self._origin._numba is not None:
+            return self._origin._numba.with_parameters(self.program)
         try:
             return compiled_backend(self.program, threads=all_cores())
         except MissingExtraError as error:
@@ -55,14 +55,14 @@ class Automatic(Backend):
     def _for(self, n_rows: int, passes: int = 1) -> Backend:
         """Return the back end for a question about so many rows."""
         self._spent[0] += n_rows * passes * self._slots
-        if self._spent[0] < WORTH_KERNELS or self._compiled is None:
-            return self._simple
-        return self._compiled if self._spent[0] >= WORTH_COMPILING or kernels_are_kept() else self._simple
+        if self._spent[0] < WORTH_KERNELS or self._numba is None:
+            return self._numpy
+        return self._numba if self._spent[0] >= WORTH_COMPILING or kernels_are_kept() else self._numpy
 
     @property
     def error_bound(self) -> float:
-        """That of the simple passes, which is the larger one."""
-        return self._simple.error_bound
+        """That of the NumPy passes, which is the larger one."""
+        return self._numpy.error_bound
 
     def with_parameters(self, program: Program) -> "Automatic":
         """Return the same for other parameters; what was spent so far counts."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from xspn.core.errors import MissingExtraError, ParameterError
 from xspn.engine.backend import Backend
+from xspn.engine.numpy_backend import NumpyBackend
 from xspn.engine.program import Program
-from xspn.engine.simple import Simple
 from xspn.engine.tape import Tape
 
 PRECISIONS: dict[str, type[np.floating[Any]]] = {"float64": np.float64, "float32": np.float32}
@@ -38,13 +38,13 @@ def compiled_backend(
 ) -> Backend:
     """Return the back end of compiled kernels."""
     if find_spec("numba") is None:
-        raise MissingExtraError("compiled kernels need the package numba: pip install numba, or use backend='simple'")
+        raise MissingExtraError("compiled kernels need the package numba: pip install numba, or use backend='numpy'")
     try:
-        from xspn.engine.compiled import Compiled
+        from xspn.engine.numba_backend import NumbaBackend
     except (ImportError, OSError, RuntimeError) as error:
-        raise MissingExtraError(f"compiled kernels: numba does not work ({error}); use backend='simple'") from error
+        raise MissingExtraError(f"compiled kernels: numba does not work ({error}); use backend='numpy'") from error
 
-    return Compiled(program, dtype, threads, tape)
+    return NumbaBackend(program, dtype, threads, tape)
 
 
 def torch_backend(program: Program, device: str, dtype: str) -> Backend:
@@ -64,24 +64,24 @@ def chosen_backend(
     threads: int | None = None,
     tape: Tape | None = None,
 ) -> Backend:
-    """Return a back end by name: "simple", "compiled" or "torch".
+    """Return a back end by name: "numpy", "numba" or "torch".
 
-    Without a name it is torch for any device but the CPU, compiled kernels if they can run the program, else simple.
+    Without a name it is torch for any device but the CPU, compiled kernels if they can run the program, else NumPy.
     """
     if dtype not in PRECISIONS:
         raise ParameterError(f"dtype: expected 'float64' or 'float32', found {dtype!r}")
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise ParameterError(f"threads: expected a whole number of at least 1, or None for all, found {threads!r}")
     if backend is None:
-        backend = "torch" if device != "cpu" else "compiled" if has_kernels(program) else "simple"
+        backend = "torch" if device != "cpu" else "numba" if has_kernels(program) else "numpy"
     if backend != "torch" and device != "cpu":
         raise ParameterError(f"device: the {backend} back end runs on the CPU only, found {device!r}; use 'torch'")
-    if backend == "simple":
+    if backend == "numpy":
         if dtype != "float64":
-            raise ParameterError("dtype: the simple passes are in float64 only")
-        return Simple(program)
-    if backend == "compiled":
+            raise ParameterError("dtype: the numpy back end runs in float64 only")
+        return NumpyBackend(program)
+    if backend == "numba":
         return compiled_backend(program, PRECISIONS[dtype], threads or all_cores(), tape)
     if backend == "torch":
         return torch_backend(program, device, dtype)
-    raise ParameterError(f"backend: expected 'simple', 'compiled' or 'torch', found {backend!r}")
+    raise ParameterError(f"backend: expected 'numpy', 'numba' or 'torch', found {backend!r}")

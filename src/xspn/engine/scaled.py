@@ -21,9 +21,9 @@ from xspn.engine.kernels.scaled_arrays import (
     scaled_room,
 )
 from xspn.engine.kernels.scaled_walk import LEARN, MARGINALS, SCORE, scaled_walk
+from xspn.engine.numpy_backend import binary_table, normalised
 from xspn.engine.program import Program
 from xspn.engine.rows import RowBlock
-from xspn.engine.simple import binary_table, normalised
 from xspn.engine.tape import Tape
 from xspn.engine.tape_runner import CHUNK, TapeRunner
 from xspn.engine.tape_writer import numbers_of

@@ -68,7 +68,7 @@ class TorchBackend(LinearBackend):
             else:
                 raise QueryError(
                     "torch: expected Bernoulli, Chow-Liu and counting exchangeable leaves, found a leaf of another "
-                    "family; use backend='compiled' or 'simple'"
+                    "family; use backend='numba' or 'numpy'"
                 )
             self._leaves.append((start, start + block.n_slots, made))
         self._steps = [Sums(step, to) if isinstance(step, SumStep) else Products(step, to) for step in program.steps]

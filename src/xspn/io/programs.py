@@ -39,7 +39,7 @@ def save_program(circuit: Circuit, path: str | os.PathLike[str]) -> None:
         >>> from xspn import Bernoulli
         >>> with TemporaryDirectory() as folder:
         ...     save_program(Circuit(Bernoulli(0, p=0.25)), f"{folder}/rain.program")
-        ...     open_program(f"{folder}/rain.program", "compiled").log_likelihood([[1]]).round(3).tolist()
+        ...     open_program(f"{folder}/rain.program", "numba").log_likelihood([[1]]).round(3).tolist()
         [-1.386]
     """
     program = circuit.program
@@ -66,7 +66,7 @@ def open_program(
     dtype: str = "float64",
     threads: int | None = None,
 ) -> Evaluator:
-    """Return what `save_program` wrote, ready for questions; arguments after the path are those of `Circuit.on`.
+    """Return what `save_program` wrote, ready for questions; arguments after the path are those of `Circuit.to`.
 
     Arrays are mapped into memory, not copied: processes that open the same file share them. The digest and every index
     are checked first, which reads the file once, at a few hundred megabytes a second. Replace such a file by

@@ -1,4 +1,4 @@
-"""The simple back end: the passes as they are written, in NumPy and in log space. What the others are compared with."""
+"""The numpy back end: the passes as they are written, in NumPy and in log space. What the others are compared with."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from xspn.engine.rows import RowBlock
 from xspn.engine.up import Semiring, upward
 
 
-class Simple(Backend):
+class NumpyBackend(Backend):
     """Goes level by level over all slots, a block of rows at a time."""
 
     def __init__(self, program: Program) -> None:
@@ -22,9 +22,9 @@ class Simple(Backend):
         """Logarithms are rounded too, which costs a little for each variable and each step."""
         return float(np.finfo(np.float64).eps) * 1000 * (len(self.program.steps) + len(self.program.domains))
 
-    def with_parameters(self, program: Program) -> "Simple":
+    def with_parameters(self, program: Program) -> "NumpyBackend":
         """Return the same for another program."""
-        return Simple(program)
+        return NumpyBackend(program)
 
     def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
         """Return the value of the root."""

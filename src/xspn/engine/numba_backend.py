@@ -21,10 +21,10 @@ from xspn.engine.kernels.arrays import BEST, PARTIAL, Room, Statistics, no_stati
 from xspn.engine.kernels.both_ways import both_ways
 from xspn.engine.kernels.up import score, upward
 from xspn.engine.linear import LinearBackend
+from xspn.engine.numpy_backend import binary_table, normalised
 from xspn.engine.program import Program
 from xspn.engine.rows import RowBlock
 from xspn.engine.scaled import Scaled
-from xspn.engine.simple import binary_table, normalised
 from xspn.engine.tape import Tape
 from xspn.engine.tape_runner import CHUNK, TapeRunner
 from xspn.engine.tape_writer import numbers_of, tape_of
@@ -36,7 +36,7 @@ FROM_X = -1  # the mode of rows that a kernel has yet to read
 FINAL_LOGARITHM = 2e-13  # logarithms are below 650 and right to the last digit
 
 
-class Compiled(LinearBackend):
+class NumbaBackend(LinearBackend):
     """Runs a program's tape. It holds no state but spare room: any number of threads may use it.
 
     Args:
@@ -51,7 +51,7 @@ class Compiled(LinearBackend):
     ) -> None:
         if not self.fits(program):
             raise QueryError(
-                "compiled kernels: expected discrete variables, found real ones; the simple passes take them"
+                "compiled kernels: expected discrete variables, found real ones; the numpy back end takes them"
             )
         self.program, self.dtype, self.threads = program, dtype, threads
         self.tape = tape_of(program) if tape is None else tape
@@ -84,7 +84,7 @@ class Compiled(LinearBackend):
     def careful(self) -> Backend:
         """The back end for rows whose probability is too small for this one."""
         if self.dtype is np.float32:
-            return Compiled(self.program, np.float64, self.threads, self.tape)
+            return NumbaBackend(self.program, np.float64, self.threads, self.tape)
         return Scaled(self.program, self.threads, self.tape)
 
     # -- likelihood --------------------------------------------------------------------------------------------------
