@@ -241,7 +241,7 @@ class Circuit(Questions):
         """What answers questions: NumPy passes for little work, compiled kernels for much."""
         return Automatic(self.program)
 
-    def on(
+    def to(
         self, backend: str | None = None, *, device: str = "cpu", dtype: str = "float64", threads: int | None = None
     ) -> "Evaluator":
         """Return the same circuit on a back end of your choice, with the same questions.

@@ -5,10 +5,9 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.engine.backend import Backend, Counts, refuse_impossible
-from xspn.engine.down import flows
+from xspn.engine.passes import Semiring, flows, upward
 from xspn.engine.program import Program, SumStep
-from xspn.engine.rows import RowBlock
-from xspn.engine.up import Semiring, upward
+from xspn.leaves.blocks import RowBlock
 
 
 class NumpyBackend(Backend):
@@ -43,7 +42,7 @@ class NumpyBackend(Backend):
             flow = flows(program, values)
             for first, block in program.blocks:
                 block.add_marginals(rows, flow[first : first + block.n_slots], table[start:stop])
-        return normalised(table, program)
+        return normalized(table, program)
 
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Return what the pass up gives."""
@@ -80,7 +79,7 @@ def binary_table(ones: AnyArray, program: Program) -> FloatArray:
     return table
 
 
-def normalised(table: FloatArray, program: Program) -> FloatArray:
+def normalized(table: FloatArray, program: Program) -> FloatArray:
     """Return tables of marginals that sum to 1 exactly (flows do only up to rounding), NaN beyond the domains."""
     for i, size in enumerate(program.cardinalities):
         table[:, i, size:] = np.nan

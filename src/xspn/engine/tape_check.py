@@ -57,24 +57,24 @@ def _check_leaves(layout: Layout, n_given: int, n_variables: int) -> None:
     _expect((layout.op <= max(Op)).all(), "op: unknown instruction")
     _expect(_is_permutation(layout.slot), "slot: expected each slot once")
     order = np.argsort(layout.slot)
-    entries = {Op.BERNOULLI: len(layout.bernoulli_variable), Op.COUNT: len(layout.count_variable)}
-    entries |= {Op.TREE: len(layout.tree_variable), Op.GIVEN: 0}
+    entries = {Op.FACTORS: len(layout.bernoulli_variable), Op.COUNT: len(layout.count_variable)}
+    entries |= {Op.TREE: len(layout.tree_variable), Op.COLUMN: 0}
     for op, count in entries.items():
         own = order[layout.op[order] == op]  # the instructions of this family by slot
         _expect((np.diff(layout.slot[own]) == 1).all(), "slot: leaves of one family do not stand together")
         begin, end = layout.begin[own], layout.end[own]
         ends = np.concatenate([[0], end])
         follow = (begin == ends[:-1]).all() and ends[-1] == count
-        several = (begin < end).all() or op == Op.GIVEN
+        several = (begin < end).all() or op == Op.COLUMN
         _expect(follow and several, f"begin, end: entries of {op.name} leaves do not follow each other")
-        numbered = np.arange(len(own)) if op in (Op.COUNT, Op.GIVEN) else 0
+        numbered = np.arange(len(own)) if op in (Op.COUNT, Op.COLUMN) else 0
         _expect((layout.leaf[own] == numbered).all(), f"leaf: {op.name} leaves are not numbered one after the other")
         if op == Op.COUNT:
             _expect(np.array_equal(layout.count_size, end - begin), "count_size: not the number of variables")
-        if op == Op.GIVEN:
+        if op == Op.COLUMN:
             _expect(len(own) == n_given, f"leaf: expected {n_given} leaves of other families, found {len(own)}")
     _expect(not layout.leaf[layout.op >= Op.SUM].any(), "leaf: sums and products have none")
-    for op, name in ((Op.BERNOULLI, "bernoulli"), (Op.COUNT, "count"), (Op.TREE, "tree")):
+    for op, name in ((Op.FACTORS, "bernoulli"), (Op.COUNT, "count"), (Op.TREE, "tree")):
         variables = getattr(layout, f"{name}_variable")
         _expect(_inside(variables, n_variables), f"{name}_variable: a variable is not below {n_variables}")
         own = np.flatnonzero(layout.op == op)

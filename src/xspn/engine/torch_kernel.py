@@ -27,7 +27,7 @@ class TapeKernel:
         starts = np.zeros(len(layout), dtype=np.int64)
         count = layout.op == 1
         starts[count] = layout.triangles.table_starts[layout.leaf[count]]
-        self._n_registers, self._room = layout.n_registers, max(1, 2 * layout.largest_tree)
+        self._n_registers, self._n_messages = layout.n_registers, max(1, 2 * layout.largest_tree)
         self._n_instructions = len(layout)
         self._arguments = [
             *(self._places(a) for a in (layout.op, layout.begin, layout.end, starts, layout.register)),
@@ -54,7 +54,7 @@ class TapeKernel:
         blocks = -(-n_rows // ROWS)
         groups = min(blocks, GROUPS * _multiprocessors(self._device))
         values = torch.empty((groups, self._n_registers, ROWS), dtype=self._dtype, device=self._device)
-        below = torch.empty((groups, self._room, ROWS), dtype=self._dtype, device=self._device)
+        below = torch.empty((groups, self._n_messages, ROWS), dtype=self._dtype, device=self._device)
         out = torch.empty(n_rows, dtype=self._dtype, device=self._device)
         _walk[(groups,)](
             *self._arguments,
@@ -67,7 +67,7 @@ class TapeKernel:
             groups,
             self._n_instructions,
             self._n_registers,
-            self._room,
+            self._n_messages,
             ROWS=ROWS,
             num_warps=ROWS // 32,
         )
@@ -103,13 +103,13 @@ def _walk(  # type: ignore[no-untyped-def]
     n_groups,
     n_instructions,
     n_registers,
-    room,
+    n_messages,
     ROWS: tl.constexpr,
 ):
     group = tl.program_id(0)
     lane = tl.arange(0, ROWS)
     own = values + group.to(tl.int64) * n_registers * ROWS + lane
-    messages = below + group.to(tl.int64) * room * ROWS + lane
+    messages = below + group.to(tl.int64) * n_messages * ROWS + lane
     one = tl.full([ROWS], 1.0, values.dtype.element_ty)
     nothing = tl.zeros([ROWS], values.dtype.element_ty)
     for block in range(group, n_blocks, n_groups):

@@ -13,7 +13,6 @@ from xspn.core.errors import FormatError
 from xspn.core.files import write_parts
 from xspn.data.domain import Domain
 from xspn.engine import chosen_backend
-from xspn.engine.blocks import LoopBlock
 from xspn.engine.program import Program
 from xspn.engine.tape import Layout, Numbers, Tape
 from xspn.engine.tape_check import check_tape
@@ -45,7 +44,7 @@ def save_program(circuit: Circuit, path: str | os.PathLike[str]) -> None:
     program = circuit.program
     tape = tape_of(program)
     arrays = {field.name: getattr(part, field.name) for part in (tape.layout, tape.numbers) for field in fields(part)}
-    families, which, of_leaves = pack_leaves(_other_leaves(program))
+    families, which, of_leaves = pack_leaves(_column_leaves(program))
     arrays["steps"] = np.array([[step.start, step.stop] for step in program.steps], dtype=np.int64).reshape(-1, 2)
     arrays |= {"family": which, **of_leaves}
     head = {
@@ -97,5 +96,5 @@ def _part(arrays: dict[str, AnyArray], part: type[Layout] | type[Numbers]) -> di
     return {field.name: arrays[field.name] for field in fields(part)}
 
 
-def _other_leaves(program: Program) -> list[Leaf]:
-    return [leaf for _, block in program.blocks if type(block) is LoopBlock for leaf in block.leaves]
+def _column_leaves(program: Program) -> list[Leaf]:
+    return [leaf for _, block in program.columns for own in block.slot_leaves() for leaf in own]

@@ -283,6 +283,23 @@ class Exchangeable(Leaf):
             return self
         return self.from_class_counts(self._variables, statistics, smoothing, self.statistic)
 
+    # -- many leaves that count ones, as `xspn.leaves.count_block` lays them out --------------------------------------
+
+    @property
+    def counted(self) -> tuple[float, float]:
+        """The two numbers that the weights follow from; NaN where each weight is a parameter of its own."""
+        return np.nan, np.nan
+
+    @classmethod
+    def of_counted(cls, variables: tuple[int, ...], log_weights: FloatArray, counted: Sequence[float]) -> Self:
+        """Return the leaf with these weights and numbers."""
+        return cls(variables, log_weights)
+
+    @classmethod
+    def fit_counts(cls, counts: FloatArray, n: int, smoothing: Smoothing) -> tuple[FloatArray, FloatArray]:
+        """Return log-weights and `counted` for how often each count of ones was seen: (leaves, n + 1), (leaves, 2)."""
+        return log_weights_of_counts(counts, n, smoothing, Count()), np.full((len(counts), 2), np.nan)
+
     def to_params(self) -> dict[str, Any]:
         """Return the statistic and the log-weights."""
         return {"statistic": _statistic_params(self.statistic), "log_weights": self.log_weights.tolist()}

@@ -11,7 +11,7 @@ import numpy as np
 from xspn.core.compilation import not_kept
 from xspn.engine import RowBlock, Semiring, compile_graph
 from xspn.engine.numba_backend import NumbaBackend
-from xspn.engine.scaled import Scaled
+from xspn.engine.scaled import ScaledBackend
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Product, Sum
 from xspn.leaves import Bernoulli, Categorical, ChowLiu, Exchangeable
@@ -33,7 +33,9 @@ def compile_all() -> None:
     ):
         program = compile_graph(Graph(root))
         plain = [NumbaBackend(program, dtype) for dtype in (np.float64, np.float32)]
-        below = Scaled(program, threads=1, tape=plain[0].tape)  # for rows below the range of floating-point numbers
+        below = ScaledBackend(
+            program, threads=1, tape=plain[0].tape
+        )  # for rows below the range of floating-point numbers
         for backend in (*plain, below):
             for own in (table, table[:1]):
                 backend.log_likelihood(own)

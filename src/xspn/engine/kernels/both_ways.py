@@ -5,7 +5,7 @@ from typing import Any
 from numba import njit
 
 from xspn.core.compilation import kept
-from xspn.engine.kernels.arrays import MISSING, PARTIAL, WHOLE
+from xspn.engine.kernels.arrays import COLUMN, COUNT, FACTORS, MISSING, PARTIAL, PRODUCT, SUM, TREE, WHOLE
 from xspn.engine.kernels.down import product_down, sum_down
 from xspn.engine.kernels.leaves import (
     bernoulli_marginals,
@@ -24,7 +24,7 @@ Array = Any
 
 
 @njit(nogil=True)
-def _walk_down(t: Any, first: int, last: int, mode: int, learn: bool, room: Any, found: Any) -> None:
+def _walk_down(t: Any, first: int, last: int, mode: int, learn: bool, workspace: Any, found: Any) -> None:
     """Visit last..first with derivatives; the first one is given. Values of i are at i − first.
 
     Arrays get names of their own: reading them from a tuple for each instruction would cost more than the arithmetic.
@@ -34,8 +34,20 @@ def _walk_down(t: Any, first: int, last: int, mode: int, learn: bool, room: Any,
     triangle_start, count_start, counted = t.triangle_start, t.count_start, t.count_variable
     variables, p = t.bernoulli_variable, t.bernoulli_p
     in_tree, parents, has_children, tree_p = t.tree_variable, t.tree_parent, t.tree_has_children, t.tree_p
-    values, slopes, flow, factors, codes = room.values, room.slopes, room.flow, room.factors, room.codes
-    ones, counters, below, tree_ones, one = room.ones, room.counters, room.below, room.tree_ones, room.one
+    values, derivatives, flow, factors, codes = (
+        workspace.values,
+        workspace.derivatives,
+        workspace.flow,
+        workspace.factors,
+        workspace.codes,
+    )
+    ones, counters, below, tree_ones, one = (
+        workspace.ones,
+        workspace.counters,
+        workspace.below,
+        workspace.tree_ones,
+        workspace.one,
+    )
     sums, of_bernoulli, of_whole, of_partial, of_tree = (
         found.sums,
         found.bernoulli,
@@ -45,34 +57,34 @@ def _walk_down(t: Any, first: int, last: int, mode: int, learn: bool, room: Any,
     )
     for i in range(last, first - 1, -1):
         op, a, b, own = ops[i], begin[i], end[i], register[i]
-        if op == 4:
+        if op == SUM:
             if learn:
                 for e in range(a, b):
-                    sums[e] += weight[e] * dot(slopes, own, values, argument[e] - first)
-            sum_down(slopes, own, register, fresh, argument, weight, a, b)
+                    sums[e] += weight[e] * dot(derivatives, own, values, argument[e] - first)
+            sum_down(derivatives, own, register, fresh, argument, weight, a, b)
             continue
-        if op == 5:
-            product_down(values, first, slopes, own, register, fresh, argument, a, b, factors)
+        if op == PRODUCT:
+            product_down(values, first, derivatives, own, register, fresh, argument, a, b, factors)
             continue
         here = i - first
         for r in range(flow.shape[1]):
-            flow[0, r] = slopes[own, r] * values[here, r]
-        if op == 0 and learn:
+            flow[0, r] = derivatives[own, r] * values[here, r]
+        if op == FACTORS and learn:
             bernoulli_statistics(flow, codes, variables, a, b, of_bernoulli)
-        elif op == 0:
+        elif op == FACTORS:
             bernoulli_marginals(flow, ones, variables, p, a, b)
-        elif op == 1:
+        elif op == COUNT:
             count_ones(codes, counted, a, b, mode, counters)
             if not learn:
                 start = triangle_start[leaf[i]]
-                count_marginals(flow, ones, slopes, own, triangle, start, counted, a, b, counters)
+                count_marginals(flow, ones, derivatives, own, triangle, start, counted, a, b, counters)
             elif mode == WHOLE:
                 count_statistics(flow, counters, mode, count_start[leaf[i]], of_whole)
             else:
                 count_statistics(flow, counters, mode, triangle_start[leaf[i]], of_partial)
-        elif op == 2 and mode == WHOLE:
+        elif op == TREE and mode == WHOLE:
             whole_tree_statistics(flow, codes, in_tree, parents, a, b, of_tree)
-        elif op == 2:
+        elif op == TREE:
             tree_messages(flow, 1, codes, in_tree, parents, has_children, tree_p, a, b, False, below, one)
             tree_posteriors(codes, in_tree, parents, has_children, tree_p, a, b, below, tree_ones)
             if learn:
@@ -82,7 +94,7 @@ def _walk_down(t: Any, first: int, last: int, mode: int, learn: bool, room: Any,
                 tree_marginals(flow, ones, tree_ones, in_tree, a, b)
         else:
             for r in range(flow.shape[1]):
-                room.given_flow[leaf[i], r] = flow[0, r]
+                workspace.column_flow[leaf[i], r] = flow[0, r]
 
 
 @njit(nogil=True, error_model="numpy")  # no check for zero, which would keep rows apart
@@ -108,7 +120,7 @@ def both_ways(
     learn: bool,
     weights: Array,
     least: float,
-    room: Any,
+    workspace: Any,
     found: Any,
     out: Array,
     probability: Array,
@@ -123,16 +135,16 @@ def both_ways(
         inside: Which columns the circuit has variables for.
         segments: The parts of the tape.
         identity: 0, 1, 2, …
-        loaded: The mode of rows that are in room already, as one block, or −1: then they are read from X.
+        loaded: The mode of rows that are in the workspace already, as one block, or −1: then they are read from X.
         learn: Whether to add to the expected statistics, or else to write marginals.
         weights: The weight of each row, for learning.
         least: The least probability of a row to learn from.
-        room: Room to work in.
+        workspace: Where kernels write.
         found: The expected statistics.
         out: Where P(X_v = 1 | row) is written: (rows, variables).
         probability: Where P(row) is written.
     """
-    codes, ones, total, n = room.codes, room.ones, room.total, len(t.op)
+    codes, ones, total, n = workspace.codes, workspace.ones, workspace.total, len(t.op)
     for begin in range(start, stop, codes.shape[1]):
         mode = loaded
         if loaded < 0:
@@ -140,34 +152,34 @@ def both_ways(
             if mode == 2:
                 return begin
         if learn:
-            upward(t, 0, n, t.register, 0, mode, False, room)
+            upward(t, 0, n, t.register, 0, mode, False, workspace)
             for r in range(len(total)):
-                total[r] = room.values[t.register[n - 1], r]
+                total[r] = workspace.values[t.register[n - 1], r]
         else:
             mode = PARTIAL  # where nothing is missing there is nothing to find
             ones[:] = 0
             total[:] = 0
         for segment in range(len(segments)):
             first, last, edge = segments[segment, 0], segments[segment, 1], segments[segment, 2]
-            w = t.weight[edge] if edge >= 0 else room.one
-            upward(t, first, last + 1, identity, first, mode, False, room)
-            value, slope, reached = last - first, t.register[last], False
+            w = t.weight[edge] if edge >= 0 else workspace.one
+            upward(t, first, last + 1, identity, first, mode, False, workspace)
+            value, derivative, reached = last - first, t.register[last], False
             for r in range(len(total)):
-                room.slopes[slope, r] = w
+                workspace.derivatives[derivative, r] = w
                 if learn:
                     counted = begin + r < stop and total[r] >= least
-                    room.slopes[slope, r] = w * weights[begin + r] / total[r] if counted else 0
+                    workspace.derivatives[derivative, r] = w * weights[begin + r] / total[r] if counted else 0
                 else:
-                    total[r] += w * room.values[value, r]
-                reached = reached or room.slopes[slope, r] * room.values[value, r] > 0
+                    total[r] += w * workspace.values[value, r]
+                reached = reached or workspace.derivatives[derivative, r] * workspace.values[value, r] > 0
             if not reached:  # impossible here, or out of range: there is no flow, and rows may be computed again
                 for i in range(first, last + 1):
-                    if t.op[i] == 3:
-                        room.given_flow[t.leaf[i], :] = 0
+                    if t.op[i] == COLUMN:
+                        workspace.column_flow[t.leaf[i], :] = 0
                 continue
             if learn and edge >= 0:
-                found.sums[edge] += dot(room.slopes, slope, room.values, value)
-            _walk_down(t, first, last, mode, learn, room, found)
+                found.sums[edge] += dot(workspace.derivatives, derivative, workspace.values, value)
+            _walk_down(t, first, last, mode, learn, workspace, found)
         if learn:
             for r in range(min(codes.shape[1], stop - begin)):
                 probability[begin + r] = total[r]

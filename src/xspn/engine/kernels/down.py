@@ -14,36 +14,36 @@ Array = Any
 
 
 @njit(nogil=True)
-def _pass_on(slopes: Array, out: int, fresh: bool, left: Array, i: int, right: Array, j: int) -> None:
+def _pass_on(derivatives: Array, out: int, fresh: bool, left: Array, i: int, right: Array, j: int) -> None:
     """Give left · right to a child: its first derivative, or one more."""
     if fresh:
-        for r in range(slopes.shape[1]):
-            slopes[out, r] = left[i, r] * right[j, r]
+        for r in range(derivatives.shape[1]):
+            derivatives[out, r] = left[i, r] * right[j, r]
     else:
-        for r in range(slopes.shape[1]):
-            slopes[out, r] += left[i, r] * right[j, r]
+        for r in range(derivatives.shape[1]):
+            derivatives[out, r] += left[i, r] * right[j, r]
 
 
 @njit(nogil=True)
 def sum_down(
-    slopes: Array, own: int, register: Array, fresh: Array, argument: Array, weight: Array, a: int, b: int
+    derivatives: Array, own: int, register: Array, fresh: Array, argument: Array, weight: Array, a: int, b: int
 ) -> None:
     """Pass the derivative by a sum on to its children, by their weights."""
     for e in range(a, b):
         out, w = register[argument[e]], weight[e]
         if fresh[e]:
-            for r in range(slopes.shape[1]):
-                slopes[out, r] = w * slopes[own, r]
+            for r in range(derivatives.shape[1]):
+                derivatives[out, r] = w * derivatives[own, r]
         else:
-            for r in range(slopes.shape[1]):
-                slopes[out, r] += w * slopes[own, r]
+            for r in range(derivatives.shape[1]):
+                derivatives[out, r] += w * derivatives[own, r]
 
 
 @njit(nogil=True)
 def product_down(
     values: Array,
     base: int,
-    slopes: Array,
+    derivatives: Array,
     own: int,
     register: Array,
     fresh: Array,
@@ -58,18 +58,18 @@ def product_down(
     """
     if b - a == 2:
         first, second = argument[a], argument[a + 1]
-        _pass_on(slopes, register[first], fresh[a], slopes, own, values, second - base)
-        _pass_on(slopes, register[second], fresh[a + 1], slopes, own, values, first - base)
+        _pass_on(derivatives, register[first], fresh[a], derivatives, own, values, second - base)
+        _pass_on(derivatives, register[second], fresh[a + 1], derivatives, own, values, first - base)
         return
-    for r in range(slopes.shape[1]):
-        factors[0, r] = slopes[own, r]
+    for r in range(derivatives.shape[1]):
+        factors[0, r] = derivatives[own, r]
         factors[b - a, r] = 1
     for e in range(b - 1, a, -1):
         k, child = e - a, argument[e] - base
-        for r in range(slopes.shape[1]):
+        for r in range(derivatives.shape[1]):
             factors[k, r] = factors[k + 1, r] * values[child, r]
     for e in range(a, b):
         child = argument[e] - base
-        _pass_on(slopes, register[argument[e]], fresh[e], factors, 0, factors, e - a + 1)
-        for r in range(slopes.shape[1]):
+        _pass_on(derivatives, register[argument[e]], fresh[e], factors, 0, factors, e - a + 1)
+        for r in range(derivatives.shape[1]):
             factors[0, r] *= values[child, r]
