@@ -8,10 +8,11 @@ import pytest
 
 from support.cases import any_case
 from support.circuits import any_rows
-from xspn import Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum
-from xspn.core.errors import DataError, EvidenceError, ParameterError, QueryError
+from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum
+from xspn.core.errors import DataError, EvidenceError, ParameterError
 from xspn.engine import NumpyBackend, RowBlock, Semiring
 from xspn.engine.numba_backend import NumbaBackend
+from xspn.leaves import MultivariateGaussian
 
 N_CIRCUITS = 200
 
@@ -145,18 +146,65 @@ def test_single_precision_keeps_its_bound(seed):
     assert single.error_bound < 1e-4
 
 
-def test_real_variables_take_the_numpy_passes():
-    circuit = Circuit(Product([Gaussian(0, mean=0.0, std=1.0), Bernoulli(1, p=0.5)]))
-    assert isinstance(circuit.to().backend, NumpyBackend)
-    with pytest.raises(QueryError, match="expected discrete variables"):
-        circuit.to("numba")
+def real_case(seed):
+    """Bits, categories, real numbers alone and in pairs, some of them far from everything or of any unit."""
+    rng = np.random.default_rng(seed)
+    unit = 10.0 ** rng.integers(-30, 30)
+
+    def pair():
+        root = rng.normal(size=(2, 3)) * unit
+        if rng.random() < 0.5:
+            return [MultivariateGaussian([0, 1], rng.normal(size=2) * unit, root @ root.T)]
+        return [Gaussian(v, rng.normal() * unit, (0.1 + rng.random()) * unit) for v in (0, 1)]
+
+    parts = [
+        Product([*pair(), Bernoulli(2, p=rng.random()), Categorical(3, rng.dirichlet(np.ones(3)))]) for _ in range(4)
+    ]
+    parts.append(Product([Sum([0.5, 0.5], parts[:2]), Bernoulli(4, p=0.3)]))
+    circuit = Circuit(Sum([0.25, 0.75], [parts[4], Product([parts[2], ChowLiu([4], [-1], [[0.4, 0.4]])])]))
+    rows = circuit.sample(300, random_state=seed)
+    rows[::7, :2] *= 100
+    rows[::11, :2] *= 1e9
+    return circuit, np.where(rng.random(rows.shape) < 0.3, np.nan, rows), rng
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_real_variables_are_answered_by_kernels(seed):
+    circuit, rows, rng = real_case(seed)
+    expected = NumpyBackend(circuit.program)
+    assert isinstance(circuit.to().backend, NumbaBackend)
+    logs = expected.log_likelihood(rows)
+    for name, threads in (("numba", 1), ("numba", 3), ("torch", None)):
+        fast = circuit.to(name, threads=threads)
+        np.testing.assert_allclose(fast.log_likelihood(rows), logs, rtol=1e-12, atol=1e-10)
+        np.testing.assert_allclose(fast.marginals(rows), expected.marginals(rows), atol=1e-9)
+        np.testing.assert_allclose(fast.means(rows), circuit.to("numpy").means(rows), rtol=1e-9)
+    for dtype in ("numba", "torch"):
+        single = circuit.to(dtype, dtype="float32")
+        np.testing.assert_allclose(single.log_likelihood(rows), logs, rtol=1e-6, atol=1e-4)
+    weights = rng.random(len(rows))
+    same = expected.counts(rows, weights)
+    found = NumbaBackend(circuit.program).counts(rows, weights)
+    np.testing.assert_allclose(found.log_prob, logs, rtol=1e-12, atol=1e-10)
+    for own, other in zip([*found.sums, *found.leaves], [*same.sums, *same.leaves], strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-9 * np.abs(other).max())
+
+
+def test_a_density_that_underflows_in_every_part_is_still_right():
+    """Both parts are 40 deviations off in one variable and disagree in the other: only logarithms can tell."""
+    parts = [Product([Gaussian(0, mean, 1.0), Gaussian(1, -mean, 1.0)]) for mean in (-40.0, 40.0)]
+    circuit = Circuit(Sum([0.5, 0.5], parts))
+    rows = np.array([[-40.0, -40.0], [1e5, 1e5], [0.0, np.nan]])
+    expected = circuit.to("numpy").log_likelihood(rows)
+    for name in ("numba", "torch"):
+        np.testing.assert_allclose(circuit.to(name).log_likelihood(rows), expected, rtol=1e-13)
 
 
 def test_much_work_is_done_by_kernels_with_the_same_answers(monkeypatch):
     circuit, rows, _ = large_case()
     simple = circuit.log_likelihood(rows)
     assert circuit.backend._for(0) is circuit.backend._numpy
-    monkeypatch.setattr("xspn.engine.automatic.WORTH_KERNELS", 1)
+    monkeypatch.setattr("xspn.engine.choice.WORTH_KERNELS", 1)
     np.testing.assert_allclose(circuit.log_likelihood(rows), simple, atol=1e-10)
     assert isinstance(circuit.backend._for(1), NumbaBackend)
     samples = circuit.sample(50, random_state=3)

@@ -65,9 +65,11 @@ def test_another_process_opens_it(tmp_path):
     assert float(done.stdout) == pytest.approx(np.log(0.25))
 
 
-def test_real_variables_are_answered_by_the_numpy_passes(tmp_path):
+def test_real_variables_are_answered_by_every_back_end(tmp_path):
     save_program(Circuit(Gaussian(0, mean=0.0, std=1.0)), tmp_path / "program")
-    assert open_program(tmp_path / "program").log_likelihood([[0.0]])[0] == pytest.approx(-0.5 * np.log(2 * np.pi))
+    for backend in ("numpy", "numba", "torch"):
+        opened = open_program(tmp_path / "program", backend)
+        assert opened.log_likelihood([[0.0]])[0] == pytest.approx(-0.5 * np.log(2 * np.pi))
 
 
 # -- replaced while in use ---------------------------------------------------------------------------------------------

@@ -11,16 +11,16 @@ from support.cases import any_case
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Product, Sum
 from xspn.core.errors import EvidenceError
 from xspn.engine import NumpyBackend, RowBlock, Semiring
-from xspn.engine.kernels.arrays import room_for
-from xspn.engine.kernels.scaled_arrays import scaled_room
+from xspn.engine.kernels.arrays import workspace_for
+from xspn.engine.kernels.scaled_arrays import scaled_workspace
 from xspn.engine.numba_backend import NumbaBackend
-from xspn.engine.scaled import Scaled
+from xspn.engine.scaled import ScaledBackend
 from xspn.leaves import BetaBinomial
 
 
 def scaled_of(circuit, threads=1):
-    found = NumbaBackend(circuit.program, threads=threads).careful
-    assert isinstance(found, Scaled)
+    found = NumbaBackend(circuit.program, threads=threads).fallback
+    assert isinstance(found, ScaledBackend)
     return found
 
 
@@ -239,5 +239,5 @@ def test_more_ones_than_two_bytes_count():
     """Counters that wrap around gave another log-likelihood; kernels are not run here, for they would be compiled."""
     for n, width in ((60_000, 2), (70_000, 4)):
         tape = NumbaBackend(Circuit(BetaBinomial(range(n), mean=0.3, dispersion=0.1)).program).tape
-        rooms = room_for(tape, np.float64, 8, n, 1, down=False), scaled_room(tape, 8, n, 1, down=False)
+        rooms = workspace_for(tape, np.float64, 8, n, 1, down=False), scaled_workspace(tape, 8, n, 1, down=False)
         assert [room.counters.dtype.itemsize for room in rooms] == [width, width]

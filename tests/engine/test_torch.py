@@ -52,9 +52,13 @@ def test_bad_rows_are_refused_by_name():
         tensors.marginals([[0, 0], [1, 0]])
 
 
-def test_leaves_of_other_families_are_refused():
-    with pytest.raises(QueryError, match="found a leaf of another family"):
-        Circuit(Categorical(0, [0.2, 0.3, 0.5])).to("torch")
+def test_leaves_that_the_device_does_not_know_are_asked_before():
+    circuit = Circuit(Product([Categorical(0, [0.2, 0.3, 0.5]), Bernoulli(1, p=0.25)]))
+    tensors = circuit.to("torch")
+    np.testing.assert_allclose(np.exp(tensors.log_likelihood([[2, 1], [np.nan, 0]])), [0.125, 0.75])
+    np.testing.assert_allclose(tensors.marginals([[np.nan, 1]]), [[[0.2, 0.3, 0.5], [0.0, 1.0, np.nan]]])
+    with pytest.raises(DataError, match="found 3 at row 0, column 0"):
+        tensors.log_likelihood([[3, 1]])
 
 
 def test_a_device_that_is_not_there_is_refused_with_what_to_do(monkeypatch):

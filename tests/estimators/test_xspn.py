@@ -63,7 +63,7 @@ def test_samples_are_rows_of_zeros_and_ones_that_the_seed_decides(model):
     assert rows.shape == (50, 6)
     assert set(np.unique(rows)) <= {0.0, 1.0}
     np.testing.assert_array_equal(rows, model.sample(50, random_state=4))
-    assert model.sample().shape == (1, 6, 2)
+    assert model.sample().shape == (1, 6)
 
 
 # -- imputation ------------------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def test_small_leaves_agree_with_fractions(n, which):
         if seen < n:
             more = sum(comb(n - seen - 1, k - ones - 1) * each[k] for k in range(ones + 1, n - seen + ones + 1))
             first = int(np.flatnonzero(np.isnan(row))[0])
-            assert Circuit(leaf).marginals(row[None, :])[0, first] == pytest.approx(float(more / exact), rel=1e-12)
+            assert Circuit(leaf).marginals(row[None, :])[0, first, 1] == pytest.approx(float(more / exact), rel=1e-12)
 
 
 def test_the_sum_table_agrees_with_fractions_everywhere():

@@ -3,8 +3,8 @@
 Kernels work with probabilities, not with logarithms. That is safe because no value exceeds 1 (`ColumnLeaves` scales
 densities so that none does): what underflows (below 2⁻¹⁰²²) can change the root's value by no more than that for each
 node, and wherever the result is not itself near the end of the range it is right to the last digits. Rows whose result
-is that small are computed again in a wider range: in double precision after single, with exponents of their own
-(`xspn.engine.scaled`) after double.
+is that small are computed again in a wider range: in double precision after single, after double with exponents of
+their own (`xspn.engine.scaled`), or in log space where there are densities.
 """
 
 from functools import cached_property
@@ -76,6 +76,8 @@ class NumbaBackend(LinearBackend):
         """The back end for rows whose probability is too small for this one."""
         if self.dtype is np.float32:
             return NumbaBackend(self.program, np.float64, self.threads, self.tape)
+        if self.program.real.any():  # logarithms of densities may be so large that exponents have no digits left
+            return NumpyBackend(self.program)
         return ScaledBackend(self.program, self.threads, self.tape)
 
     # -- likelihood --------------------------------------------------------------------------------------------------

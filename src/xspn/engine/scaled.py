@@ -19,7 +19,7 @@ from xspn.engine.kernels.scaled_arrays import (
     scaled_workspace,
 )
 from xspn.engine.kernels.scaled_walk import LEARN, MARGINALS, SCORE, scaled_walk
-from xspn.engine.numpy_backend import NumpyBackend, binary_table, normalized
+from xspn.engine.numpy_backend import binary_table, normalized
 from xspn.engine.passes import Semiring
 from xspn.engine.program import Program
 from xspn.engine.tape import Tape
@@ -34,7 +34,7 @@ class ScaledBackend(Backend):
     """Runs a program's tape for rows of any probability. It holds no state: any number of threads may use it.
 
     Args:
-        program: The program.
+        program: The program; all its variables are discrete, so that no value exceeds 1.
         threads: The number of threads; answers do not depend on it.
         tape: The program's tape.
     """
@@ -150,7 +150,6 @@ class ScaledBackend(Backend):
             for own, mode in loaded.into(workspace):
                 place, rows = loaded.place(own), loaded.rows.values[own]
                 self._walk(arrays, rows, workspace, mode, task, out[place] if down else out, log_prob[place])
-            log_prob[loaded.start : loaded.stop] += loaded.log_share
             if seen is not None:
                 seen(loaded)
         return log_prob
@@ -186,8 +185,6 @@ class ScaledBackend(Backend):
 
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Return the logarithms of all values."""
-        if self.program.real.any():  # inner values are densities of any size
-            return NumpyBackend(self.program).log_values(rows, semiring)
         run, mode = self._run, PARTIAL if semiring is Semiring.SUM else BEST
         workspace = scaled_workspace(self.tape, len(rows), len(run.inside), self.program.n_slots, down=False)
         arrays = self._for_best if mode == BEST else self._for_partial_rows
@@ -212,7 +209,6 @@ class ScaledBackend(Backend):
                         arrays, rows, workspace, mode, LEARN, out, log_prob[place], weights[place], found.kernels
                     )
                 run.columns.add_counts(loaded.rows, loaded.flow, found.columns)
-                log_prob[loaded.start : loaded.stop] += loaded.log_share
             return found
 
         return run.total(run.in_chunks(len(X), CHUNK, gather), n_partial, log_prob)

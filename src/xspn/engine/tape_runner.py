@@ -203,7 +203,7 @@ class ColumnLeaves:
         self._is_univariate = bool((self._size == 1).all())
 
     def logarithms(self, rows: RowBlock, best: bool = False) -> tuple[FloatArray, FloatArray | float]:
-        """Return the log-values of columns (slots, rows), less those of their shares; and the total of these, (rows,)"""
+        """Return the log-values of columns, (slots, rows), less those of shares, and the total of shares: (rows,)."""
         columns = [block.column(rows, best, self.device) for _, block in self.blocks]
         logs = np.concatenate([np.empty((0, len(rows))), *columns])
         if not len(self._slot):
@@ -214,7 +214,7 @@ class ColumnLeaves:
             logs[self._slot] -= share[self._which]
         else:
             np.subtract.at(logs, self._slot, share[self._which])
-        return logs, np.asarray(share.sum(axis=0))
+        return np.minimum(logs, 0.0), np.asarray(share.sum(axis=0))  # above 0 by rounding alone
 
     def add_marginals(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
         """Add flow · P(X_i = v | row) of all columns to `out` (rows, variables, values)."""

@@ -13,7 +13,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 # completions if the second argument is true.
 Together = Callable[[FloatArray, bool], FloatArray]
 
-leaves: "Registry[type[Leaf]]" = Registry("leaf family")
+# What a drawing shows of a leaf, and its numbers: "bars" of P(number of ones = t), "chances" P(x = 1) of one bit,
+# "shares" P(x = v) of each variable, a "bell" for real numbers, a "tree".
+Picture = tuple[Literal["bars", "chances", "shares", "bell", "tree"], tuple[tuple[float, ...], ...]]
+
+leaves: "Registry[type[Leaf]]" = Registry("leaf family", entry_points="xspn.leaves")
 L = TypeVar("L", bound="type[Leaf]")
 
 
@@ -160,6 +164,34 @@ class Leaf(LeafNode):
         possible = iter(~np.isneginf(self.log_prob(np.array(rows))))
         return tuple(
             frozenset(value for value in range(domain.cardinality or 0) if next(possible)) for domain in self.domains
+        )
+
+    # -- how it is shown ---------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """What text calls a leaf over several variables."""
+        return type(self).__name__
+
+    def details(self, label: Callable[[int], str]) -> str | None:
+        """Return what a line says of a leaf over one variable, whose values have labels; None for its title alone."""
+        return None
+
+    def term(self, names: str) -> str:
+        """Return the leaf as a term of an equation."""
+        return f"{type(self).__name__}({names})"
+
+    def interchangeable(self) -> list[IntArray]:
+        """Return groups of positions that the leaf treats alike, in leaves that are about that."""
+        return []
+
+    def picture(self) -> Picture:
+        """Return what to draw: how likely each value of each variable is, or a bell where there are real ones."""
+        if not all(domain.is_discrete for domain in self.domains):
+            return "bell", ()
+        table = self.marginals(np.full((1, len(self._variables)), np.nan))[0]
+        return "shares", tuple(
+            tuple(map(float, own[: domain.cardinality])) for own, domain in zip(table, self.domains, strict=True)
         )
 
     # -- parameters --------------------------------------------------------------------------------------------------

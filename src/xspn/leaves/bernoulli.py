@@ -1,6 +1,6 @@
 """One binary variable, and all leaves of that kind folded product by product."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log
@@ -15,7 +15,7 @@ from xspn.core.errors import ParameterError
 from xspn.core.logspace import safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node
-from xspn.leaves.base import Leaf, packed, refuse_first, register
+from xspn.leaves.base import Leaf, Picture, packed, refuse_first, register
 from xspn.leaves.blocks import RowBlock, Shape, ShapedBlock, fast_path
 from xspn.leaves.smoothing import Smoothing
 from xspn.leaves.univariate import Univariate
@@ -87,6 +87,18 @@ class Bernoulli(Univariate):
     def count_distribution(self) -> FloatArray:
         """Return (1 − p, p)."""
         return np.array([1 - self.p, self.p])
+
+    def details(self, label: Callable[[int], str]) -> str:
+        """Return the probability of a one."""
+        return f"P({label(1)}) = {self.p:.3g}"
+
+    def term(self, names: str) -> str:
+        """Return B(name; p)."""
+        return f"B({names}; {self.p:.4g})"
+
+    def picture(self) -> Picture:
+        """Return p."""
+        return "chances", ((float(self.p),),)
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight of zeros and of ones."""

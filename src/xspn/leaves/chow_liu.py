@@ -12,7 +12,7 @@ from xspn.core.logspace import logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node
 from xspn.graph.scope import Scope
-from xspn.leaves.base import Leaf, cut, packed, refuse_first, register, sizes_of
+from xspn.leaves.base import Leaf, Picture, cut, packed, refuse_first, register, sizes_of
 from xspn.leaves.blocks import LoopBlock, Shape, ShapedBlock, fast_path
 from xspn.leaves.chow_liu_marginal import marginal_circuit
 from xspn.leaves.chow_liu_tree import RowOfPairs, checked_parents, checked_tables, parents_first, spanning_tree
@@ -265,6 +265,10 @@ class ChowLiu(Leaf):
             else:
                 own[parent] = [np.convolve(own[parent][u], message[u]) for u in (0, 1)]
         return np.pad(result, (0, n + 1 - len(result)))
+
+    def picture(self) -> Picture:
+        """Draw any tree: it would be too small to read."""
+        return "tree", ()
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the expected weight of each (parent's value, own value), flattened."""

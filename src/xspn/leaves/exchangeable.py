@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn.core.arrays import AnyArray, FloatArray, frozen
+from xspn.core.arrays import AnyArray, FloatArray, IntArray, frozen
 from xspn.core.checks import probability_vector, real_numbers
 from xspn.core.errors import EvidenceError, FormatError, ParameterError
 from xspn.core.logspace import log_binomials, logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node
 from xspn.graph.scope import Scope
-from xspn.leaves.base import Leaf, cut, packed, register, sizes_of
+from xspn.leaves.base import Leaf, Picture, cut, packed, register, sizes_of
 from xspn.leaves.smoothing import Smoothing
 from xspn.statistics import Count, Statistic, statistic_from_params, statistics
 
@@ -259,6 +259,27 @@ class Exchangeable(Leaf):
         n = len(self._variables)
         ones = np.bincount(self.statistic.ones(n), weights=self.class_probabilities, minlength=n + 1)
         return np.asarray(ones, dtype=np.float64)
+
+    @property
+    def title(self) -> str:
+        """What text calls the leaf."""
+        return "exchangeable"
+
+    def term(self, names: str) -> str:
+        """Return E(names)."""
+        return f"E({names})"
+
+    def interchangeable(self) -> list[IntArray]:
+        """Return the positions that the statistic treats alike."""
+        return self.statistic.symmetric_positions(len(self._variables))
+
+    def picture(self) -> Picture:
+        """Return P(number of ones), or how likely the values are for each group of variables that T treats alike."""
+        n = len(self._variables)
+        if self.statistic.cardinality == 2 and n > 1:
+            return "bars", (tuple(map(float, self.count_distribution())),)
+        shares = self.marginals(np.full((1, n), np.nan))[0]
+        return "shares", tuple(tuple(map(float, shares[group[0]])) for group in self.interchangeable())
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the expected weight of each class."""
