@@ -20,7 +20,7 @@ from xspn.graph.graph import Graph, from_records
 from xspn.graph.nodes import Node
 from xspn.graph.scope import Scope
 from xspn.graph.summary import Summary, summarize
-from xspn.inference import conditional, expectation, likelihood, marginal, moments, mpe, sampling
+from xspn.inference import moments, mpe, queries
 from xspn.inference.moments import Moments
 from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
@@ -66,7 +66,7 @@ class Questions(ABC):
         if len(known) not in (1, len(rows)):
             raise DataError(f"given: expected 1 row or {len(rows)}, one for each row of X, found {len(known)}")
         known = np.broadcast_to(known, rows.shape)
-        return likelihood.conditional_log_likelihood(self.backend, rows, known, self.names)
+        return queries.conditional_log_likelihood(self.backend, rows, known, self.names)
 
     def marginals(self, evidence: Any = None) -> FloatArray:
         """Return P(X_i = v | evidence row) for every variable and value: (rows, variables, values), two values or more.
@@ -81,7 +81,7 @@ class Questions(ABC):
 
         Columns outside the circuit give NaN. Without evidence there is one row.
         """
-        return expectation.means(self.backend, self.columns.evidence(evidence), self.names)
+        return queries.means(self.backend, self.columns.evidence(evidence), self.names)
 
     def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
         """Return the most probable completion of each row: `.values`, `.log_prob`, `.exact`.
@@ -100,7 +100,7 @@ class Questions(ABC):
         if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
             raise ParameterError(f"sample: expected a number of rows of at least 0, found {n!r}")
         rows = self.columns.evidence(given, "given")
-        return sampling.sample(self.backend, rows, generator(random_state), self.names, 1 if n is None else int(n))
+        return queries.sample(self.backend, rows, generator(random_state), self.names, 1 if n is None else int(n))
 
 
 class Circuit(Questions):
@@ -200,7 +200,7 @@ class Circuit(Questions):
 
     @cached_property
     def oracle(self) -> Oracle:
-        """The same questions answered by enumerating all worlds: for tests and small circuits."""
+        """The same questions answered by enumerating all assignments: for tests and small circuits."""
         return Oracle(self._graph)
 
     def summary(self) -> Summary:
@@ -215,9 +215,9 @@ class Circuit(Questions):
         """Return why the circuit is not decomposable, or None."""
         return properties.why_not_decomposable(self._graph)
 
-    def why_not_normalised(self) -> str | None:
-        """Return why the weights are not normalised, or None."""
-        return properties.why_not_normalised(self._graph)
+    def why_not_normalized(self) -> str | None:
+        """Return why the weights are not normalized, or None."""
+        return properties.why_not_normalized(self._graph)
 
     @cached_property
     def _selectivity(self) -> str | None:
@@ -303,11 +303,11 @@ class Circuit(Questions):
     def marginalize(self, keep: Iterable[Variable]) -> "Circuit":
         """Return the circuit over the variables to keep; all others are summed out."""
         kept = Scope.of(set(self._columns.indices(keep)))
-        return self._with_root(marginal.marginalize(self._graph, kept))
+        return self._with_root(queries.marginalize(self._graph, kept))
 
     def condition(self, evidence: Any) -> "Circuit":
         """Return the circuit of P(the other variables | evidence) for one row or mapping of evidence."""
-        return self._with_root(conditional.condition(self._graph, self._columns.row(evidence, "evidence"))[0])
+        return self._with_root(queries.condition(self._graph, self._columns.row(evidence, "evidence"))[0])
 
     def fit_parameters(
         self,

@@ -97,7 +97,7 @@ def test_marginalize_and_condition(deep):
 
 
 def test_properties(deep):
-    assert deep.why_not_smooth() is deep.why_not_decomposable() is deep.why_not_normalised() is None
+    assert deep.why_not_smooth() is deep.why_not_decomposable() is deep.why_not_normalized() is None
 
 
 def test_save_and_load(deep, tmp_path):

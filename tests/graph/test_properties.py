@@ -22,7 +22,7 @@ def test_a_circuit_known_to_be_selective_is_so(case):
     circuit, _ = case
     if circuit.why_not_selective() is not None:
         return
-    worlds = circuit.oracle.worlds
+    worlds = circuit.oracle.assignments
     for node in circuit.graph.nodes:
         if isinstance(node, Sum):
             live = [c for c, w in zip(node.children, node.weights, strict=True) if w > 0]

@@ -32,7 +32,7 @@ class Op(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class TapeLayout:
     """What does not change when parameters are fitted. Entries of instruction i are begin[i]..end[i] of its family."""
 
     op: AnyArray  # (instructions,) of Op
@@ -142,7 +142,7 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class TapeNumbers:
     """The parameters, as probabilities."""
 
     weight: FloatArray  # (edges,): 1 at products
@@ -159,8 +159,8 @@ class Numbers:
 class Tape:
     """A compiled circuit for kernels: what to do, and with which parameters."""
 
-    layout: Layout
-    numbers: Numbers
+    layout: TapeLayout
+    numbers: TapeNumbers
 
     @cached_property
     def triangle_sum(self) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, BoolArray, IntArray
 from xspn.engine.program import ProductStep, Program, SumStep
-from xspn.engine.tape import Layout, Numbers, Op, Tape, first_edges_down
+from xspn.engine.tape import Op, Tape, TapeLayout, TapeNumbers, first_edges_down
 from xspn.leaves.blocks import Shape
 
 
@@ -16,7 +16,7 @@ def tape_of(program: Program) -> Tape:
     return Tape(layout, numbers_of(program, layout))
 
 
-def numbers_of(program: Program, layout: Layout) -> Numbers:
+def numbers_of(program: Program, layout: TapeLayout) -> TapeNumbers:
     """Return the parameters of a program in the order of a tape: its own, or that of the program it was fitted from."""
     weights = [np.exp(step.log_weights.ravel()) for step in program.steps if isinstance(step, SumStep)]
     own = np.concatenate([*weights, [1.0]])  # the last one is what −1, a product's edge, reads
@@ -27,7 +27,7 @@ def numbers_of(program: Program, layout: Layout) -> Numbers:
     }
     for _, block in program.native.values():
         arrays |= block.number_arrays()
-    return Numbers(weight=own[layout.weight_source], **arrays)
+    return TapeNumbers(weight=own[layout.weight_source], **arrays)
 
 
 class _Writer:
@@ -42,7 +42,7 @@ class _Writer:
         self.sources: list[IntArray] = []
         self.n_edges = 0
 
-    def layout(self) -> Layout:
+    def layout(self) -> TapeLayout:
         self._leaves()
         self._inner_nodes()
         order = self._walk()
@@ -59,7 +59,7 @@ class _Writer:
             of_leaves |= block.layout_arrays()
         begin, end, inner = self.begin[order], self.end[order], self.op[order] >= Op.SUM
         fresh = first_edges_down(np.flatnonzero(inner), begin, end, place[argument])
-        return Layout(
+        return TapeLayout(
             op=self.op[order].astype(np.uint8),
             slot=order,
             begin=begin,

@@ -25,7 +25,7 @@ from xspn.engine.program import Program, RowChecker, SumStep
 from xspn.engine.tape import Tape
 from xspn.engine.tape_runner import ColumnLeaves
 from xspn.engine.tape_writer import tape_of
-from xspn.engine.torch_tables import TENSORS, Cells, LeafTensors, ProductTensors, SumTensors, Tables
+from xspn.engine.torch_tables import TENSORS, Cells, DeviceArrays, LeafTensors, ProductTensors, SumTensors
 from xspn.leaves.blocks import RowBlock
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class TorchBackend(LinearBackend):
         self.dtype = PRECISIONS[dtype]
         self.least = LEAST[self.dtype]
         self._names = (device, dtype)
-        to = Tables(self.device, self.dtype)
+        to = DeviceArrays(self.device, self.dtype)
         n = len(program.domains)
         self._leaves: list[tuple[int, int, LeafTensors]] = [
             (start, start + block.n_slots, TENSORS[shape](block, n, to))

@@ -58,7 +58,7 @@ class Cells:
         return torch.where(self._is_zero, 0, torch.where(self._is_one, 1, 2)).to(torch.uint8).contiguous()
 
 
-class Tables:
+class DeviceArrays:
     """Puts arrays where they are needed, in one precision."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype) -> None:
@@ -86,7 +86,7 @@ class LeafTensors(Protocol):
 class FactorTensors:
     """Each slot is a product of factors: a matrix product of logarithms, and one exponential."""
 
-    def __init__(self, block: ShapedBlock, n_variables: int, to: Tables) -> None:
+    def __init__(self, block: ShapedBlock, n_variables: int, to: DeviceArrays) -> None:
         variables, p = block.layout_arrays()["bernoulli_variable"], block.number_arrays()["bernoulli_p"].T
         slots = np.repeat(np.arange(block.n_slots), np.diff(block.entry_ends, prepend=0))
 
@@ -119,7 +119,7 @@ class FactorTensors:
 class CountTensors:
     """Leaves that count ones: matrix products count, a table answers."""
 
-    def __init__(self, block: ShapedBlock, n_variables: int, to: Tables) -> None:
+    def __init__(self, block: ShapedBlock, n_variables: int, to: DeviceArrays) -> None:
         arrays = block.layout_arrays()
         own = Triangles(arrays["count_size"])
         mask = np.zeros((block.n_slots, n_variables))
@@ -157,7 +157,7 @@ class _Group:
 class TreeTensors:
     """Chow-Liu trees, all of them level by level: messages to the roots, and posteriors back."""
 
-    def __init__(self, block: ShapedBlock, n_variables: int, to: Tables) -> None:
+    def __init__(self, block: ShapedBlock, n_variables: int, to: DeviceArrays) -> None:
         arrays = block.layout_arrays()
         self.n_slots = block.n_slots
         self._variables = to.indices(arrays["tree_variable"])
@@ -206,7 +206,7 @@ def _share(part: Tensor, rest: Tensor) -> Tensor:
     return torch.where(total > 0, part / torch.where(total > 0, total, torch.ones_like(total)), part)
 
 
-def _groups(parents: IntArray, tree: IntArray, to: Tables) -> list[_Group]:
+def _groups(parents: IntArray, tree: IntArray, to: DeviceArrays) -> list[_Group]:
     """Return groups in the order in which they tell their parents: the deepest first, one child of each at a time."""
     depth = np.zeros(len(parents), dtype=np.int64)
     for i, parent in enumerate(parents):  # parents come before children
@@ -226,7 +226,7 @@ def _groups(parents: IntArray, tree: IntArray, to: Tables) -> list[_Group]:
 
 
 # How each shape is evaluated; other blocks are columns, computed by the leaves' contract.
-TENSORS: dict[Shape, Callable[[ShapedBlock, int, Tables], LeafTensors]] = {
+TENSORS: dict[Shape, Callable[[ShapedBlock, int, DeviceArrays], LeafTensors]] = {
     Shape.FACTORS: FactorTensors,
     Shape.COUNT: CountTensors,
     Shape.TREE: TreeTensors,
@@ -239,7 +239,7 @@ TENSORS: dict[Shape, Callable[[ShapedBlock, int, Tables], LeafTensors]] = {
 class SumTensors:
     """Sums of one level and one number of children."""
 
-    def __init__(self, step: SumStep, to: Tables) -> None:
+    def __init__(self, step: SumStep, to: DeviceArrays) -> None:
         self._own = slice(step.start, step.stop)
         self._children = [to.indices(child) for child in step.children]
         self._weights = [to.numbers(np.exp(weight))[:, None] for weight in step.log_weights]
@@ -261,7 +261,7 @@ class SumTensors:
 class ProductTensors:
     """Products of one level, those of the same number of children together."""
 
-    def __init__(self, step: ProductStep, to: Tables) -> None:
+    def __init__(self, step: ProductStep, to: DeviceArrays) -> None:
         starts, arities = step.children.indptr[:-1], np.diff(step.children.indptr)
         self._groups: list[tuple[Tensor, list[Tensor]]] = []
         for arity in np.unique(arities):

@@ -14,7 +14,7 @@ from xspn.core.files import write_parts
 from xspn.data.domain import Domain
 from xspn.engine import chosen_backend
 from xspn.engine.program import Program
-from xspn.engine.tape import Layout, Numbers, Tape
+from xspn.engine.tape import Tape, TapeLayout, TapeNumbers
 from xspn.engine.tape_check import check_tape
 from xspn.engine.tape_reader import program_of
 from xspn.engine.tape_writer import tape_of
@@ -81,7 +81,7 @@ def open_program(
         n_variables = columns_in_head(head, str(file))
         with np.errstate(all="ignore"):  # numbers that are none are refused, not warned of
             given, domains = unpack_leaves(head["families"], integers(arrays, "family"), arrays, n_variables)
-            tape = Tape(Layout(**_part(arrays, Layout)), Numbers(**_part(arrays, Numbers)))
+            tape = Tape(TapeLayout(**_part(arrays, TapeLayout)), TapeNumbers(**_part(arrays, TapeNumbers)))
             binary = check_tape(tape, arrays["steps"], len(given), n_variables)
         found = merged_domains([*domains, *((v, Domain.binary()) for v in binary)], n_variables)
         columns = columns_of_head(head, found, str(file))
@@ -92,7 +92,7 @@ def open_program(
     return Evaluator(chosen, columns, lambda: bool(head["selective"]))
 
 
-def _part(arrays: dict[str, AnyArray], part: type[Layout] | type[Numbers]) -> dict[str, Any]:
+def _part(arrays: dict[str, AnyArray], part: type[TapeLayout] | type[TapeNumbers]) -> dict[str, Any]:
     return {field.name: arrays[field.name] for field in fields(part)}
 
 

@@ -14,8 +14,14 @@ from xspn.graph.nodes import Node
 from xspn.graph.scope import Scope
 from xspn.leaves.base import Leaf, Picture, cut, packed, refuse_first, register, sizes_of
 from xspn.leaves.blocks import LoopBlock, Shape, ShapedBlock, fast_path
-from xspn.leaves.chow_liu_marginal import marginal_circuit
-from xspn.leaves.chow_liu_tree import RowOfPairs, checked_parents, checked_tables, parents_first, spanning_tree
+from xspn.leaves.chow_liu_tree import (
+    RowOfPairs,
+    checked_parents,
+    checked_tables,
+    marginal_circuit,
+    parents_first,
+    spanning_tree,
+)
 from xspn.leaves.smoothing import Smoothing
 
 UNLIKELY = 1e-3  # a conditional probability of 0 below this is kept beside that of 1, of which it is a few last digits

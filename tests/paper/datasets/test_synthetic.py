@@ -42,7 +42,7 @@ def test_the_true_circuit_belongs_to_the_data(name):
     assert np.allclose(datasets.truth(name, random_state=5).log_likelihood(d.test), scores)
     assert d.truth.why_not_smooth() is None
     assert d.truth.why_not_decomposable() is None
-    assert d.truth.why_not_normalised() is None
+    assert d.truth.why_not_normalized() is None
     # The mean score is the negative entropy, up to chance: compare with a second, larger sample.
     more = d.truth.log_likelihood(d.truth.sample(4000, random_state=6))
     spread = more.std() / np.sqrt(len(scores)) + 1e-9

@@ -1,4 +1,10 @@
-"""Walks up and down the tape, segment by segment: marginals of all variables, and expected statistics."""
+"""Walks up and down the tape, segment by segment: marginals of all variables, and expected statistics.
+
+The pass down computes the derivative of the root's probability by every value. Times the value of the node it is the
+joint probability of the evidence and of the node being used. All of it is sums and products of probabilities again:
+nothing is divided, so zeros do no harm. A derivative lives from the visit of the first parent to that of the node: just
+as long, the other way round, as the value on the way up. So derivatives use the same registers.
+"""
 
 from typing import Any
 
@@ -6,7 +12,6 @@ from numba import njit
 
 from xspn.core.compilation import kept
 from xspn.engine.kernels.arrays import COLUMN, COUNT, FACTORS, MISSING, PARTIAL, PRODUCT, SUM, TREE, WHOLE
-from xspn.engine.kernels.down import product_down, sum_down
 from xspn.engine.kernels.leaves import (
     bernoulli_marginals,
     bernoulli_statistics,
@@ -21,6 +26,68 @@ from xspn.engine.kernels.trees import tree_messages, tree_posteriors
 from xspn.engine.kernels.up import count_ones, encode, upward
 
 Array = Any
+
+
+@njit(nogil=True)
+def _pass_on(derivatives: Array, out: int, fresh: bool, left: Array, i: int, right: Array, j: int) -> None:
+    """Give left · right to a child: its first derivative, or one more."""
+    if fresh:
+        for r in range(derivatives.shape[1]):
+            derivatives[out, r] = left[i, r] * right[j, r]
+    else:
+        for r in range(derivatives.shape[1]):
+            derivatives[out, r] += left[i, r] * right[j, r]
+
+
+@njit(nogil=True)
+def _sum_down(
+    derivatives: Array, own: int, register: Array, fresh: Array, argument: Array, weight: Array, a: int, b: int
+) -> None:
+    """Pass the derivative by a sum on to its children, by their weights."""
+    for e in range(a, b):
+        out, w = register[argument[e]], weight[e]
+        if fresh[e]:
+            for r in range(derivatives.shape[1]):
+                derivatives[out, r] = w * derivatives[own, r]
+        else:
+            for r in range(derivatives.shape[1]):
+                derivatives[out, r] += w * derivatives[own, r]
+
+
+@njit(nogil=True)
+def _product_down(
+    values: Array,
+    base: int,
+    derivatives: Array,
+    own: int,
+    register: Array,
+    fresh: Array,
+    argument: Array,
+    a: int,
+    b: int,
+    factors: Array,
+) -> None:
+    """Pass the derivative by a product on to its children, multiplied by the other factors.
+
+    Those after child k are kept in factors[k + 1]; those before it, and the derivative, are gathered in factors[0].
+    """
+    if b - a == 2:
+        first, second = argument[a], argument[a + 1]
+        _pass_on(derivatives, register[first], fresh[a], derivatives, own, values, second - base)
+        _pass_on(derivatives, register[second], fresh[a + 1], derivatives, own, values, first - base)
+        return
+    for r in range(derivatives.shape[1]):
+        factors[0, r] = derivatives[own, r]
+        factors[b - a, r] = 1
+    for e in range(b - 1, a, -1):
+        k, child = e - a, argument[e] - base
+        for r in range(derivatives.shape[1]):
+            factors[k, r] = factors[k + 1, r] * values[child, r]
+    for e in range(a, b):
+        child = argument[e] - base
+        _pass_on(derivatives, register[argument[e]], fresh[e], factors, 0, factors, e - a + 1)
+        for r in range(derivatives.shape[1]):
+            factors[0, r] *= values[child, r]
 
 
 @njit(nogil=True)
@@ -61,10 +128,10 @@ def _walk_down(t: Any, first: int, last: int, mode: int, learn: bool, workspace:
             if learn:
                 for e in range(a, b):
                     sums[e] += weight[e] * dot(derivatives, own, values, argument[e] - first)
-            sum_down(derivatives, own, register, fresh, argument, weight, a, b)
+            _sum_down(derivatives, own, register, fresh, argument, weight, a, b)
             continue
         if op == PRODUCT:
-            product_down(values, first, derivatives, own, register, fresh, argument, a, b, factors)
+            _product_down(values, first, derivatives, own, register, fresh, argument, a, b, factors)
             continue
         here = i - first
         for r in range(flow.shape[1]):
