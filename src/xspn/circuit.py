@@ -238,7 +238,7 @@ class Circuit(Questions):
 
     @cached_property
     def backend(self) -> Backend:
-        """What answers questions: NumPy passes for little work, compiled kernels for much."""
+        """What answers questions: NumPy for little work, numba kernels for much."""
         return Automatic(self.program)
 
     def to(
@@ -247,7 +247,8 @@ class Circuit(Questions):
         """Return the same circuit on a back end of your choice, with the same questions.
 
         Args:
-            backend: "numba" (numba kernels on the CPU), "torch" or "numpy" (NumPy). By default the device tells.
+            backend: "numpy" (log space, level by level), "numba" (compiled kernels on the CPU) or "torch". By default
+                torch for any device but the CPU, and numba there.
             device: "cpu", or a device that torch knows, such as "cuda".
             dtype: "float64", or "float32" for twice the speed and errors below `.error_bound` in log-probabilities.
             threads: The number of threads on the CPU; all cores by default. Answers do not depend on it.

@@ -2,7 +2,7 @@
 
 import pickle
 import warnings
-from contextlib import suppress
+from importlib.util import find_spec
 
 import numpy as np
 from scipy.stats import binom
@@ -25,12 +25,12 @@ from xspn import (
     load,
     save,
 )
-from xspn.core.errors import EvidenceError, ParameterError, QueryError
+from xspn.core.errors import EvidenceError, QueryError
 from xspn.io import open_program, save_program
 from xspn.leaves import leaves
 
 MOST_WORLDS = 256
-NAMES = ("numpy", "numba", "torch")  # back ends
+NAMES = tuple(name for name in ("numpy", "numba", "torch") if find_spec(name) is not None)  # back ends
 TINY = (1e-9, 1e-20, 1e-160, 1e-300)
 LEAST_LOG_WEIGHT = -700.0
 LEAST_LOG_DENSITY = -1e8  # below that rounding decides between components
@@ -169,15 +169,8 @@ def random_rows(rng, circuit, meaning, count):
 
 
 def back_ends(circuit):
-    """The same circuit on every back end that takes it, by name."""
-    found = {"automatic": circuit}
-    for name in NAMES:
-        try:
-            found[name] = circuit.to(name, threads=1) if name != "torch" else circuit.to(name)
-        except (ParameterError, QueryError):  # no such name, or leaves that it does not have
-            continue
-    assert len(found) > 1, "no back end is known by its name"
-    return found
+    """The same circuit on every back end, by name."""
+    return {"automatic": circuit, **{name: circuit.to(name, threads=1) for name in NAMES}}
 
 
 # -- comparing ---------------------------------------------------------------------------------------------------------
@@ -218,10 +211,9 @@ def case(rng, folder):
 def check_single_precision(circuit, rows, logs):
     """float32 is as near as its bound says."""
     for name in NAMES:
-        try:
-            fast = circuit.to(name, dtype="float32")
-        except (ParameterError, QueryError):
+        if name == "numpy":  # which has one precision
             continue
+        fast = circuit.to(name, dtype="float32")
         found, bound = fast.log_likelihood(rows), fast.error_bound
         np.testing.assert_array_equal(np.isneginf(found), np.isneginf(logs), err_msg=f"zero in float32, {name}")
         possible = np.isfinite(logs)
@@ -436,7 +428,7 @@ def prepare():
         rows[0], rows[1, 5:18] = 1, 1
         for name in NAMES:
             for dtype in ("float64", "float32"):
-                with suppress(ParameterError, QueryError):
+                if (name, dtype) != ("numpy", "float32"):
                     ask_all(circuit.to(name, dtype=dtype), rows)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.engine.backend import Backend, Counts, refuse_impossible
+from xspn.engine.column_leaves import LoadedRows
 from xspn.engine.kernels.arrays import BEST, PARTIAL, Statistics, no_statistics
 from xspn.engine.kernels.scaled import scaled_upward
 from xspn.engine.kernels.scaled_arrays import (
@@ -23,7 +24,7 @@ from xspn.engine.numpy_backend import binary_table, normalized
 from xspn.engine.passes import Semiring
 from xspn.engine.program import Program
 from xspn.engine.tape import Tape
-from xspn.engine.tape_runner import CHUNK, GatheredStatistics, LoadedRows, TapeRunner
+from xspn.engine.tape_runner import CHUNK, GatheredStatistics, TapeRunner
 from xspn.engine.tape_writer import numbers_of
 from xspn.leaves.blocks import RowBlock
 

@@ -21,8 +21,6 @@ from xspn.leaves.base import Leaf, Together
 from xspn.leaves.smoothing import Smoothing
 
 LOOP, LOOP_VARIABLE = 200, 20  # what a leaf costs that is asked by itself, in slots, and each of its variables
-
-
 B = TypeVar("B", bound="type[LeafBlock]")
 shaped_blocks: "dict[Shape, type[ShapedBlock]]" = {}  # what reads the leaves of a shape back from a program file
 
@@ -231,8 +229,16 @@ class LoopBlock(LeafBlock):
     def _numba(self) -> "_Evaluation":
         return _Evaluation(self.leaves, lambda family, own: family.together_numba(own) or family.together(own))
 
+    @cached_property
+    def _on_devices(self) -> "dict[str, _Evaluation]":
+        return {}
+
     def _torch(self, device: Any) -> "_Evaluation":
-        return _Evaluation(self.leaves, lambda family, own: family.together_torch(own, device) or family.together(own))
+        if str(device) not in self._on_devices:
+            self._on_devices[str(device)] = _Evaluation(
+                self.leaves, lambda family, own: family.together_torch(own, device) or family.together(own)
+            )
+        return self._on_devices[str(device)]
 
     def slot_leaves(self) -> Sequence[Sequence[Leaf]]:
         """Return one leaf per slot."""
