@@ -77,7 +77,7 @@ def throughput(folder: Path | None) -> None:
     cores = all_cores()
     for name, circuit, X in circuits(folder):
         half = np.where(np.random.default_rng(1).random(X.shape) < 0.5, np.nan, X)
-        one, single = circuit.on(threads=1), circuit.on(threads=1, dtype="float32")
+        one, single = circuit.to(threads=1), circuit.to(threads=1, dtype="float32")
         for evaluator, rows in ((one, X), (one, half), (single, X)):
             evaluator.log_likelihood(rows[:64])
         one.marginals(half[:64])
@@ -85,7 +85,7 @@ def throughput(folder: Path | None) -> None:
         whole, partial = best_of(5, one.log_likelihood, X), best_of(5, one.log_likelihood, half)
         few = half[: len(half) // 4]
         marginals = best_of(3, one.marginals, few) / len(few)
-        both = best_of(5, circuit.on(threads=cores).log_likelihood, X, clock=time.perf_counter)
+        both = best_of(5, circuit.to(threads=cores).log_likelihood, X, clock=time.perf_counter)
         fast = best_of(5, single.log_likelihood, X)
         row, answers = best_of(200, one.log_likelihood, half[:1]), best_of(200, one.marginals, half[:1])
         ratios = whole / len(X) / unit, partial / len(X) / unit, marginals / (partial / len(X)), answers / row
@@ -101,7 +101,7 @@ def memory() -> None:
     parts = [Product([Bernoulli(i, p=p) for i in range(100)]) for p in np.linspace(0.1, 0.9, 80)]
     circuit = Circuit(Sum(np.full(80, 1 / 80), parts))
     X = np.random.default_rng(2).integers(0, 2, size=(1_000_000, 100), dtype=np.uint8)
-    circuit.on(threads=1).log_likelihood(X[:10])
+    circuit.to(threads=1).log_likelihood(X[:10])
     tracemalloc.start()
     circuit.log_likelihood(X)
     peak = tracemalloc.get_traced_memory()[1]
@@ -141,7 +141,7 @@ def peers() -> None:
         circuit = plain_circuit(name)
         test = datasets.load(name).test
         rows = test[np.random.default_rng(0).integers(len(test), size=4096)]
-        fast, edges = circuit.on(threads=1), circuit.graph.n_edges
+        fast, edges = circuit.to(threads=1), circuit.graph.n_edges
         table = np.tile(rows, (8, 1)).astype(float)
         expected = fast.log_likelihood(table)[:200]
         own = len(table) / best_of(7, fast.log_likelihood, table)

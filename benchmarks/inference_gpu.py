@@ -55,15 +55,15 @@ def measure(name: str, circuit: Circuit, X: np.ndarray, bandwidth: float) -> lis
     rng = np.random.default_rng(0)
     rows = X[rng.integers(len(X), size=BATCH)]
     half = np.where(rng.random(rows.shape) < 0.5, np.nan, rows).astype(np.float32)
-    simple = circuit.on("simple")
+    numpy = circuit.to("numpy")
     found = []
     for dtype in ("float64", "float32"):
-        fast = circuit.on(device="cuda", dtype=dtype)
+        fast = circuit.to(device="cuda", dtype=dtype)
         assert isinstance(fast.backend, TorchBackend)
         for kind, table in (("whole", rows), ("half missing", half)):
             few = table[:200]
-            error = np.abs(fast.log_likelihood(few) - simple.log_likelihood(few)).max()
-            off = np.abs(fast.marginals(few[:50]) - simple.marginals(few[:50])).max()
+            error = np.abs(fast.log_likelihood(few) - numpy.log_likelihood(few)).max()
+            off = np.abs(fast.marginals(few[:50]) - numpy.marginals(few[:50])).max()
             fast.backend.log_likelihood(table[: 1 << 15])
             seconds = best_of(3, lambda fast=fast, table=table: fast.backend.log_likelihood(table))
             part = table[: 1 << 15]

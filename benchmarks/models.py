@@ -235,7 +235,7 @@ def recovery() -> None:
     start = Circuit(Sum([0.5, 0.5], [part(), part()]))
     fitted = start.fit_parameters(X, n_iter=500, tol=1e-8)
     p = truth.oracle.probabilities
-    before, after = (p @ (np.log(p) - c.log_likelihood(truth.oracle.worlds)) for c in (start, fitted))
+    before, after = (p @ (np.log(p) - c.log_likelihood(truth.oracle.assignments)) for c in (start, fitted))
     print(f"  divergence from the truth {before:.4f} → {after:.4f} nats (bar 0.005)  {verdict(after <= 0.005)}")
 
 

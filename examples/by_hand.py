@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
     known = {"hot_topic": 1, "ann": 1, "bob": 1, "cem": 0}
     dana = 1 + PEOPLE.index("dana")
     print("\n2. The topic is hot, Ann and Bob will come, Cem will not. Will Dana?")
-    print(f"  P(dana) = {circuit.marginals()[0, dana]:.3f} before, {circuit.marginals(known)[0, dana]:.3f} now")
+    print(f"  P(dana) = {circuit.marginals()[0, dana, 1]:.3f} before, {circuit.marginals(known)[0, dana, 1]:.3f} now")
 
     best = circuit.mpe({"ann": 1, "bob": 1})
     coming = [name for name, value in zip(PEOPLE, best.values[0][1:], strict=True) if value == 1]

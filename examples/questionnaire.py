@@ -45,7 +45,7 @@ def main(folder: Path) -> None:
     print(f"  by the circuit          {(filled == whole)[missing].mean():.1%}\n")
 
     person = {"mood_1": 0, "mood_4": 0, "sleep_2": 1}
-    nights = circuit.marginals(person)[0, ITEMS.index("works_nights")]
+    nights = circuit.marginals(person)[0, ITEMS.index("works_nights"), 1]
     print(f"Somebody answered {person}: P(works at night) = {nights:.2f}")
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -86,9 +86,9 @@ def test_every_folder_is_a_known_room():
     ("room", "text", "fault"),
     [
         ("leaves", "from xspn.engine import Program", "leaves imports engine"),
-        ("leaves", "from xspn.engine.rows import RowBlock", "leaves imports engine"),
-        ("leaves", "import xspn.engine.rows", "leaves imports engine"),
-        ("leaves", "from ..engine import rows", "leaves imports engine"),
+        ("leaves", "from xspn.engine.program import RowChecker", "leaves imports engine"),
+        ("leaves", "import xspn.engine.program", "leaves imports engine"),
+        ("leaves", "from ..engine import program", "leaves imports engine"),
         ("leaves", "from .. import engine", "leaves imports engine"),
         ("leaves", "def f():\n    from xspn.circuit import Circuit", "leaves imports circuit"),
         ("leaves", "if TYPE_CHECKING:\n    from xspn.circuit import Circuit", "leaves imports circuit"),

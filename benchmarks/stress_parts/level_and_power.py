@@ -204,7 +204,7 @@ def print_learned() -> None:
     print("What is learned of such tables")
     rng = np.random.default_rng(2)
     cells = one_column(500, 200, 0.3, 0.7, rng)
-    found = float(XSPN(random_state=0).fit(cells).circuit_.marginals()[0, 0])
+    found = float(XSPN(random_state=0).fit(cells).circuit_.marginals()[0, 0, 1])
     share = float(cells[:, 0].mean())
     print(f"  500 × 200: P(X0 = 1) = {found:.3f}, in the data {share:.3f}  {verdict(abs(found - share) < 0.02)}")
     train, test = unequal_categories(20_000, rng), unequal_categories(20_000, rng)

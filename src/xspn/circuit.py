@@ -20,7 +20,7 @@ from xspn.graph.graph import Graph, from_records
 from xspn.graph.nodes import Node
 from xspn.graph.scope import Scope
 from xspn.graph.summary import Summary, summarize
-from xspn.inference import conditional, expectation, likelihood, marginal, moments, mpe, sampling
+from xspn.inference import moments, mpe, queries
 from xspn.inference.moments import Moments
 from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
@@ -66,26 +66,22 @@ class Questions(ABC):
         if len(known) not in (1, len(rows)):
             raise DataError(f"given: expected 1 row or {len(rows)}, one for each row of X, found {len(known)}")
         known = np.broadcast_to(known, rows.shape)
-        return likelihood.conditional_log_likelihood(self.backend, rows, known, self.names)
+        return queries.conditional_log_likelihood(self.backend, rows, known, self.names)
 
     def marginals(self, evidence: Any = None) -> FloatArray:
-        """Return P(X_i = 1 | evidence row) for every variable: (rows, n); with categories P(X_i = v): (rows, n, k).
+        """Return P(X_i = v | evidence row) for every variable and value: (rows, variables, values), two values or more.
 
-        Real variables and columns outside the circuit give NaN. Without evidence there is one row.
+        Values beyond a variable's domain, real variables and columns outside the circuit give NaN. Without evidence
+        there is one row.
         """
-        rows = self.columns.evidence(evidence)
-        answer = self.backend.marginals(rows, self.names)
-        if answer.shape[2] > 2:
-            return answer
-        only_zero = [domain is not None and domain.cardinality == 1 for domain in self.columns.domains]
-        return np.where(only_zero, 0.0, answer[:, :, 1])
+        return self.backend.marginals(self.columns.evidence(evidence), self.names)
 
     def means(self, evidence: Any = None) -> FloatArray:
         """Return E[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.
 
         Columns outside the circuit give NaN. Without evidence there is one row.
         """
-        return expectation.means(self.backend, self.columns.evidence(evidence), self.names)
+        return queries.means(self.backend, self.columns.evidence(evidence), self.names)
 
     def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
         """Return the most probable completion of each row: `.values`, `.log_prob`, `.exact`.
@@ -104,7 +100,7 @@ class Questions(ABC):
         if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
             raise ParameterError(f"sample: expected a number of rows of at least 0, found {n!r}")
         rows = self.columns.evidence(given, "given")
-        return sampling.sample(self.backend, rows, generator(random_state), self.names, 1 if n is None else int(n))
+        return queries.sample(self.backend, rows, generator(random_state), self.names, 1 if n is None else int(n))
 
 
 class Circuit(Questions):
@@ -127,8 +123,8 @@ class Circuit(Questions):
         >>> c = Circuit(Product([leaf, Bernoulli(2, p=0.4)]), names=["ann", "bob", "rain"])
         >>> np.exp(c.log_likelihood([[1, np.nan, 0]])).round(6).tolist()
         [0.33]
-        >>> c.marginals({"ann": 1}).round(6).tolist()
-        [[1.0, 0.545455, 0.4]]
+        >>> c.marginals({"ann": 1})[0, :, 1].round(6).tolist()  # P(variable = 1 | Ann comes)
+        [1.0, 0.545455, 0.4]
         >>> c.count_distribution(["ann", "bob"]).round(6).tolist()
         [0.2, 0.5, 0.3]
         >>> rain = Circuit(Bernoulli(0, p=0.4), names=["rain"], labels={"rain": ["dry", "wet"]})
@@ -204,7 +200,7 @@ class Circuit(Questions):
 
     @cached_property
     def oracle(self) -> Oracle:
-        """The same questions answered by enumerating all worlds: for tests and small circuits."""
+        """The same questions answered by enumerating all assignments: for tests and small circuits."""
         return Oracle(self._graph)
 
     def summary(self) -> Summary:
@@ -219,9 +215,9 @@ class Circuit(Questions):
         """Return why the circuit is not decomposable, or None."""
         return properties.why_not_decomposable(self._graph)
 
-    def why_not_normalised(self) -> str | None:
-        """Return why the weights are not normalised, or None."""
-        return properties.why_not_normalised(self._graph)
+    def why_not_normalized(self) -> str | None:
+        """Return why the weights are not normalized, or None."""
+        return properties.why_not_normalized(self._graph)
 
     @cached_property
     def _selectivity(self) -> str | None:
@@ -242,23 +238,24 @@ class Circuit(Questions):
 
     @cached_property
     def backend(self) -> Backend:
-        """What answers questions: simple passes for little work, compiled kernels for much."""
+        """What answers questions: NumPy for little work, numba kernels for much."""
         return Automatic(self.program)
 
-    def on(
+    def to(
         self, backend: str | None = None, *, device: str = "cpu", dtype: str = "float64", threads: int | None = None
     ) -> "Evaluator":
         """Return the same circuit on a back end of your choice, with the same questions.
 
         Args:
-            backend: "compiled" (numba kernels on the CPU), "torch" or "simple" (NumPy). By default the device tells.
+            backend: "numpy" (log space, level by level), "numba" (compiled kernels on the CPU) or "torch". By default
+                torch for any device but the CPU, and numba there.
             device: "cpu", or a device that torch knows, such as "cuda".
             dtype: "float64", or "float32" for twice the speed and errors below `.error_bound` in log-probabilities.
             threads: The number of threads on the CPU; all cores by default. Answers do not depend on it.
 
         Examples:
             >>> from xspn import Bernoulli
-            >>> fast = Circuit(Bernoulli(0, p=0.25)).on("simple")
+            >>> fast = Circuit(Bernoulli(0, p=0.25)).to("numpy")
             >>> np.exp(fast.log_likelihood([[1], [0]])).round(6).tolist()
             [0.25, 0.75]
         """
@@ -307,11 +304,11 @@ class Circuit(Questions):
     def marginalize(self, keep: Iterable[Variable]) -> "Circuit":
         """Return the circuit over the variables to keep; all others are summed out."""
         kept = Scope.of(set(self._columns.indices(keep)))
-        return self._with_root(marginal.marginalize(self._graph, kept))
+        return self._with_root(queries.marginalize(self._graph, kept))
 
     def condition(self, evidence: Any) -> "Circuit":
         """Return the circuit of P(the other variables | evidence) for one row or mapping of evidence."""
-        return self._with_root(conditional.condition(self._graph, self._columns.row(evidence, "evidence"))[0])
+        return self._with_root(queries.condition(self._graph, self._columns.row(evidence, "evidence"))[0])
 
     def fit_parameters(
         self,
@@ -363,7 +360,7 @@ def _restore(records: list[Any], columns: Columns) -> Circuit:
 
 
 class Evaluator(Questions):
-    """Answers a circuit's questions on one back end; made by `Circuit.on`. Any number of threads may use it.
+    """Answers a circuit's questions on one back end; made by `Circuit.to`. Any number of threads may use it.
 
     Answers do not depend on the number of threads, nor on how rows are cut into tables: bit for bit.
     """

@@ -14,10 +14,10 @@ from xspn.core import compilation
 from xspn.core.compilation import kept
 from xspn.core.errors import MissingExtraError
 from xspn.engine import RowBlock, Semiring
-from xspn.engine.compiled import Compiled
 from xspn.engine.kernels.__main__ import compile_all
 from xspn.engine.kernels.both_ways import both_ways
 from xspn.engine.kernels.up import score, upward
+from xspn.engine.numba_backend import NumbaBackend
 
 
 def twice(x):
@@ -85,24 +85,24 @@ def test_where_nothing_can_be_kept_there_is_one_warning(folder, monkeypatch):
 
 def test_much_more_work_is_asked_before_code_that_cannot_be_kept_is_compiled(monkeypatch):
     circuit, _, _, _ = any_case(seed=8, binary=True)
-    monkeypatch.setattr("xspn.engine.automatic.WORTH_KERNELS", 1)
+    monkeypatch.setattr("xspn.engine.choice.WORTH_KERNELS", 1)
     monkeypatch.setattr(compilation, "not_kept", ["score"])
-    assert circuit.backend._for(1) is circuit.backend._simple
-    monkeypatch.setattr("xspn.engine.automatic.WORTH_COMPILING", 1)
-    assert circuit.backend._for(1) is circuit.backend._compiled
+    assert circuit.backend._for(1) is circuit.backend._numpy
+    monkeypatch.setattr("xspn.engine.choice.WORTH_COMPILING", 1)
+    assert circuit.backend._for(1) is circuit.backend._numba
 
 
 def test_a_numba_that_does_not_work_leaves_numpy(monkeypatch):
     circuit, _, rows, _ = any_case(seed=8, binary=True)
-    expected = circuit.on("simple").log_likelihood(rows)
-    monkeypatch.setattr("xspn.engine.automatic.WORTH_KERNELS", 1)
-    monkeypatch.setitem(sys.modules, "xspn.engine.compiled", None)
+    expected = circuit.to("numpy").log_likelihood(rows)
+    monkeypatch.setattr("xspn.engine.choice.WORTH_KERNELS", 1)
+    monkeypatch.setitem(sys.modules, "xspn.engine.numba_backend", None)
     with pytest.warns(RuntimeWarning, match="numba does not work .* going on with NumPy"):
         found = circuit.log_likelihood(rows)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(circuit.log_likelihood(rows), expected)  # without another warning
     with pytest.raises(MissingExtraError, match="numba does not work"):
-        circuit.on("compiled")
+        circuit.to("numba")
 
 
 def test_what_is_compiled_ahead_of_time_is_all_that_questions_need():
@@ -112,7 +112,7 @@ def test_what_is_compiled_ahead_of_time_is_all_that_questions_need():
     for seed in range(12):
         circuit, possible, rows, rng = any_case(seed)
         for dtype in (np.float64, np.float32):
-            backend = Compiled(circuit.program, dtype)
+            backend = NumbaBackend(circuit.program, dtype)
             backend.log_likelihood(rows)
             backend.marginals(possible)
             backend.counts(rows, rng.random(len(rows)))

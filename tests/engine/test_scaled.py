@@ -10,17 +10,17 @@ import pytest
 from support.cases import any_case
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Product, Sum
 from xspn.core.errors import EvidenceError
-from xspn.engine import RowBlock, Semiring, Simple
-from xspn.engine.compiled import Compiled
-from xspn.engine.kernels.arrays import room_for
-from xspn.engine.kernels.scaled_arrays import scaled_room
-from xspn.engine.scaled import Scaled
+from xspn.engine import NumpyBackend, RowBlock, Semiring
+from xspn.engine.kernels.arrays import workspace_for
+from xspn.engine.kernels.scaled_arrays import scaled_workspace
+from xspn.engine.numba_backend import NumbaBackend
+from xspn.engine.scaled import ScaledBackend
 from xspn.leaves import BetaBinomial
 
 
 def scaled_of(circuit, threads=1):
-    found = Compiled(circuit.program, threads=threads).careful
-    assert isinstance(found, Scaled)
+    found = NumbaBackend(circuit.program, threads=threads).fallback
+    assert isinstance(found, ScaledBackend)
     return found
 
 
@@ -38,8 +38,8 @@ def assert_same_statistics(fast, simple, rows, weights):
 def test_ordinary_rows_are_answered_alike(seed):
     """Where plain kernels would do, scores are the same to the last bit, and everything else to rounding."""
     circuit, possible, rows, rng = any_case(seed)
-    simple, scaled = Simple(circuit.program), scaled_of(circuit)
-    np.testing.assert_array_equal(scaled.log_likelihood(rows), Compiled(circuit.program).log_likelihood(rows))
+    simple, scaled = NumpyBackend(circuit.program), scaled_of(circuit)
+    np.testing.assert_array_equal(scaled.log_likelihood(rows), NumbaBackend(circuit.program).log_likelihood(rows))
     np.testing.assert_allclose(scaled.marginals(possible), simple.marginals(possible), atol=1e-10)
     for semiring in Semiring:
         found, expected = (b.log_values(RowBlock(rows.copy()), semiring) for b in (scaled, simple))
@@ -92,7 +92,7 @@ def test_wide_circuits_agree_with_log_space(n, deep):
     circuit = wide(n, seed=n + deep, deep=deep)
     rng = np.random.default_rng(1)
     rows = rows_for(circuit, rng)
-    simple, fast = Simple(circuit.program), Compiled(circuit.program)
+    simple, fast = NumpyBackend(circuit.program), NumbaBackend(circuit.program)
     expected = simple.log_likelihood(rows)
     assert expected.min() < -5000
     assert n < 5000 or expected.min() < -5000 * np.log(10)
@@ -124,8 +124,8 @@ def test_scores_and_marginals_are_those_of_exact_arithmetic():
     rows = (rng.random((4, n)) < 0.5).astype(float)
     rows[1] = 1.0
     rows[:, 0] = np.nan
-    fast = circuit.on("compiled")
-    found, ones = fast.log_likelihood(rows), fast.marginals(rows)[:, 0]
+    fast = circuit.to("numba")
+    found, ones = fast.log_likelihood(rows), fast.marginals(rows)[:, 0, 1]
     for r, row in enumerate(rows):
         joint = []
         for own, weight in zip(p, weights, strict=True):
@@ -147,7 +147,7 @@ def test_impossible_stays_impossible():
     )
     rows = np.ones((3, n))
     rows[1:, 0] = 0
-    fast = circuit.on("compiled")
+    fast = circuit.to("numba")
     found = fast.log_likelihood(rows)
     assert found[0] == -np.inf
     np.testing.assert_allclose(
@@ -162,7 +162,7 @@ def test_a_weight_of_zero_hides_nothing():
     """The child that a sum does not use is by far the larger one."""
     parts = [Product([Bernoulli(i, p=p) for i in range(2000)]) for p in (0.9, 1e-3)]
     circuit = Circuit(Sum([0.0, 1.0], parts))
-    assert circuit.on("compiled").log_likelihood(np.ones((1, 2000)))[0] == pytest.approx(2000 * np.log(1e-3), rel=1e-13)
+    assert circuit.to("numba").log_likelihood(np.ones((1, 2000)))[0] == pytest.approx(2000 * np.log(1e-3), rel=1e-13)
 
 
 def test_parameters_at_the_end_of_the_range():
@@ -173,8 +173,8 @@ def test_parameters_at_the_end_of_the_range():
     only = Circuit(Product([tree, bits]))
     for own in (circuit, only):
         rows = np.array([[1, 1, 1, 1, 1, 1], [1, np.nan, 1, 1, np.nan, 1], [np.nan, 1, 1, 1, 1, np.nan]])
-        expected = Simple(own.program)
-        fast = Compiled(own.program)
+        expected = NumpyBackend(own.program)
+        fast = NumbaBackend(own.program)
         np.testing.assert_allclose(fast.log_likelihood(rows), expected.log_likelihood(rows), rtol=1e-12)
         np.testing.assert_allclose(fast.marginals(rows), expected.marginals(rows), atol=1e-10)
 
@@ -188,7 +188,7 @@ def test_large_tables_are_answered_row_by_row_alike(n):
     rows = (rng.random((1500, n)) < 0.5).astype(float)
     rows[1000:, 200:] = np.nan
     for threads in (1, 3):
-        fast = Compiled(circuit.program, threads=threads)
+        fast = NumbaBackend(circuit.program, threads=threads)
         for ask in (fast.log_likelihood, fast.marginals):
             whole = ask(rows)
             np.testing.assert_array_equal(ask(rows[::-1])[::-1], whole)
@@ -224,7 +224,7 @@ def test_very_unlikely_rows_cost_about_as_much_as_others():
         return ChowLiu(range(first, first + 20), [-1, *(int(rng.integers(0, i)) for i in range(1, 20))], p)
 
     circuit = Circuit(Sum([0.5, 0.5], [Product([tree(first) for first in range(0, 1800, 20)]) for _ in range(2)]))
-    fast = Compiled(circuit.program)
+    fast = NumbaBackend(circuit.program)
     unlikely = (rng.random((1200, 1800)) < 0.5).astype(float)
     unlikely[:, ::10] = np.nan
     ordinary = unlikely.copy()
@@ -238,6 +238,6 @@ def test_very_unlikely_rows_cost_about_as_much_as_others():
 def test_more_ones_than_two_bytes_count():
     """Counters that wrap around gave another log-likelihood; kernels are not run here, for they would be compiled."""
     for n, width in ((60_000, 2), (70_000, 4)):
-        tape = Compiled(Circuit(BetaBinomial(range(n), mean=0.3, dispersion=0.1)).program).tape
-        rooms = room_for(tape, np.float64, 8, n, 1, down=False), scaled_room(tape, 8, n, 1, down=False)
+        tape = NumbaBackend(Circuit(BetaBinomial(range(n), mean=0.3, dispersion=0.1)).program).tape
+        rooms = workspace_for(tape, np.float64, 8, n, 1, down=False), scaled_workspace(tape, 8, n, 1, down=False)
         assert [room.counters.dtype.itemsize for room in rooms] == [width, width]

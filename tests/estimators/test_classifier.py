@@ -56,7 +56,7 @@ def test_the_whole_classifier_is_one_circuit(model, data):
     X, y = data
     circuit = model.circuit_
     assert circuit.n_variables == 7
-    assert circuit.why_not_smooth() is circuit.why_not_decomposable() is circuit.why_not_normalised() is None
+    assert circuit.why_not_smooth() is circuit.why_not_decomposable() is circuit.why_not_normalized() is None
     rows = np.column_stack([X.astype(float), np.full(len(X), np.nan)])
     np.testing.assert_allclose(circuit.marginals(rows)[:, 6], model.predict_proba(X), atol=1e-9)
     mixture = sum(np.exp(circuit.log_likelihood(np.column_stack([X, np.full(len(X), index)]))) for index in range(3))

@@ -124,7 +124,7 @@ def test_names_of_a_frame_are_kept(table, holes):
         assert list(filled.columns) == names
         assert list(filled.index) == list(frame.index)
         assert not filled.isna().any().any()
-    assert model.circuit_.marginals({"bob": 1}).shape == (1, 6)
+    assert model.circuit_.marginals({"bob": 1}).shape == (1, 6, 2)
     np.testing.assert_allclose(model.score_samples(frame), model.circuit_.log_likelihood(holes))
 
 

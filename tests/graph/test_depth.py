@@ -97,7 +97,7 @@ def test_marginalize_and_condition(deep):
 
 
 def test_properties(deep):
-    assert deep.why_not_smooth() is deep.why_not_decomposable() is deep.why_not_normalised() is None
+    assert deep.why_not_smooth() is deep.why_not_decomposable() is deep.why_not_normalized() is None
 
 
 def test_save_and_load(deep, tmp_path):
@@ -164,9 +164,9 @@ def test_shallow_nodes_stay_shared_when_they_are_pickled():
     assert again.children[0].children[1] is again.children[1].children[1]
 
 
-@pytest.mark.parametrize("backend", ["simple", "compiled"])
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_evaluators_of_deep_circuits_are_pickled(deep, backend):
-    evaluator = deep.on(backend)
+    evaluator = deep.to(backend)
     again = pickle.loads(pickle.dumps(evaluator))
     np.testing.assert_array_equal(again.log_likelihood(rows_of(deep)), evaluator.log_likelihood(rows_of(deep)))
 

@@ -22,7 +22,7 @@ def test_a_circuit_known_to_be_selective_is_so(case):
     circuit, _ = case
     if circuit.why_not_selective() is not None:
         return
-    worlds = circuit.oracle.worlds
+    worlds = circuit.oracle.assignments
     for node in circuit.graph.nodes:
         if isinstance(node, Sum):
             live = [c for c, w in zip(node.children, node.weights, strict=True) if w > 0]
@@ -56,7 +56,7 @@ def test_one_child_twice():
     assert Circuit(Sum([1.0, 0.0], [leaf, leaf])).why_not_selective() is None
     twice = Circuit(Sum([0.5, 0.5], [leaf, leaf]))
     assert np.exp(twice.log_likelihood([[1]]))[0] == pytest.approx(0.5)
-    assert twice.marginals()[0, 0] == pytest.approx(0.5)
+    assert twice.marginals()[0, 0, 1] == pytest.approx(0.5)
     assert twice.summary().edges == 2
 
 
@@ -79,9 +79,9 @@ def test_many_paths_are_not_walked_one_by_one():
         layer = [Sum([0.5, 0.5], layer), Sum([0.25, 0.75], layer)]
     circuit = Circuit(Sum([0.5, 0.5], layer))
     assert circuit.summary().nodes == 123
-    assert circuit.marginals()[0, 0] == pytest.approx(np.exp(circuit.log_likelihood([[1]]))[0])
+    assert circuit.marginals()[0, 0, 1] == pytest.approx(np.exp(circuit.log_likelihood([[1]]))[0])
     assert circuit.sample(5, random_state=0).shape == (5, 1)
-    assert circuit.moments().mean[0] == pytest.approx(circuit.marginals()[0, 0])
+    assert circuit.moments().mean[0] == pytest.approx(circuit.marginals()[0, 0, 1])
     assert circuit.simplify().log_likelihood([[1]])[0] == pytest.approx(circuit.log_likelihood([[1]])[0])
 
 

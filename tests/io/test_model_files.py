@@ -63,7 +63,7 @@ def test_both_forms_hold_the_same_circuit(seed, tmp_path):
     assert to_json(from_arrays) == to_json(circuit) == to_json(from_text)
     assert from_arrays.summary() == circuit.summary()
     np.testing.assert_array_equal(from_arrays.log_likelihood(rows), circuit.log_likelihood(rows))
-    np.testing.assert_array_equal(from_arrays.on().log_likelihood(rows), circuit.on().log_likelihood(rows))
+    np.testing.assert_array_equal(from_arrays.to().log_likelihood(rows), circuit.to().log_likelihood(rows))
 
 
 @pytest.mark.parametrize("family", list(leaves))

@@ -42,7 +42,7 @@ def test_learned_circuits_are_valid_distributions_over_all_variables(rng, settin
         circuit, _ = learned(table, **settings)
         assert circuit.why_not_smooth() is None
         assert circuit.why_not_decomposable() is None
-        assert circuit.why_not_normalised() is None
+        assert circuit.why_not_normalized() is None
         assert sorted(circuit.scope) == list(range(7))
         assert total_probability(circuit) == pytest.approx(1, abs=1e-9)
         assert np.isfinite(circuit.log_likelihood(worlds(7))).all(), "smoothing leaves nothing impossible"

@@ -116,7 +116,7 @@ def test_a_mixture_is_recovered(structure, loss):
     options = MEVMOptions(n_components=2, structure=structure)
     fit = fit_mevm(BinaryData.of(bits), options, np.random.default_rng(0))
     p = model.oracle.probabilities
-    assert p @ (np.log(p) - Circuit(fit.root).log_likelihood(model.oracle.worlds)) < loss
+    assert p @ (np.log(p) - Circuit(fit.root).log_likelihood(model.oracle.assignments)) < loss
 
 
 @settings(max_examples=20)
@@ -134,7 +134,7 @@ def test_no_pass_lowers_the_log_likelihood_while_the_blocks_stay(seed, n_compone
     ends = [course[-1] for course in fit.log_likelihoods]
     assert ends == sorted(ends)
     circuit = Circuit(fit.root, n_variables=6)
-    assert circuit.why_not_normalised() is None
+    assert circuit.why_not_normalized() is None
     mean = np.average(circuit.log_likelihood(data.bits), weights=data.weights)
     assert mean == pytest.approx(max(fit.log_likelihoods[-1]), abs=1e-6)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from support.circuits import cases, random_rows
 from xspn import Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Smoothing, Sum
-from xspn.engine import Simple, compile_graph
+from xspn.engine import NumpyBackend, compile_graph
 from xspn.graph.graph import Graph
 from xspn.learning.expectation import expect, fitted_root, maximize
 from xspn.learning.parameters import EMOptions, fit_parameters
@@ -31,7 +31,7 @@ def test_no_pass_lowers_the_log_likelihood(case):
     course = np.array(fit.log_likelihoods)
     assert (np.diff(course) >= -1e-9 * (1 + np.abs(course[:-1]))).all()
     fitted = Circuit(fit.root, n_variables=circuit.n_variables)
-    assert fitted.why_not_normalised() is None
+    assert fitted.why_not_normalized() is None
     assert mean_ll(fitted, rows[weights > 0], weights[weights > 0]) == pytest.approx(course[fit.best], abs=1e-9)
 
 
@@ -43,7 +43,9 @@ def test_expected_statistics_are_those_of_each_leaf_and_edge(case):
     rows, weights = random_rows(rng, circuit, 12), rng.random(12)
     program = compile_graph(circuit.graph)
     fitted = Circuit(
-        fitted_root(circuit.graph, program, maximize(program, expect(Simple(program), rows, weights), Smoothing(0.2)))
+        fitted_root(
+            circuit.graph, program, maximize(program, expect(NumpyBackend(program), rows, weights), Smoothing(0.2))
+        )
     )
     flow = flows_by_definition(circuit.graph, rows, weights)
     for before, after in zip(circuit.graph.nodes, fitted.graph.nodes, strict=True):
@@ -102,7 +104,7 @@ def test_weights_count_as_repeated_rows():
     rows = np.array([[0, 1], [1, np.nan], [1, 1]])
     weighted = circuit.fit_parameters(rows, n_iter=5, sample_weight=[2, 1, 3], smoothing=0.1, tol=0)
     repeated = circuit.fit_parameters(np.repeat(rows, [2, 1, 3], axis=0), n_iter=5, smoothing=0.1, tol=0)
-    worlds = circuit.oracle.worlds
+    worlds = circuit.oracle.assignments
     np.testing.assert_allclose(weighted.log_likelihood(worlds), repeated.log_likelihood(worlds), atol=1e-12)
 
 
@@ -158,8 +160,8 @@ def test_a_hand_built_circuit_recovers_the_distribution_of_six_variables():
     start = Circuit(Sum([0.5, 0.5], [random_part(), random_part()]))
     fitted = start.fit_parameters(X, n_iter=500, tol=1e-8)
     p = truth.oracle.probabilities
-    divergence = p @ (np.log(p) - fitted.log_likelihood(truth.oracle.worlds))
-    assert p @ (np.log(p) - start.log_likelihood(truth.oracle.worlds)) > 0.1
+    divergence = p @ (np.log(p) - fitted.log_likelihood(truth.oracle.assignments))
+    assert p @ (np.log(p) - start.log_likelihood(truth.oracle.assignments)) > 0.1
     assert divergence < 0.003
 
 

@@ -23,7 +23,7 @@ def labels(axis):
 
 def test_posterior_bars_are_the_marginals():
     axes = posterior_bars(CONFERENCE, {"hot_topic": 1}, ["overflow", "attends_3"]).axes[0]
-    expected = CONFERENCE.marginals({"hot_topic": 1})[0]
+    expected = CONFERENCE.marginals({"hot_topic": 1})[0, :, 1]
     names = CONFERENCE.names
     assert labels(axes.yaxis) == ["overflow", "attends_3"]
     assert [bar.get_width() for bar in axes.patches] == pytest.approx(

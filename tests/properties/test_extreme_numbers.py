@@ -200,7 +200,7 @@ def test_both_probabilities_of_a_tree_are_kept_in_files(tmp_path):
     plain = Circuit(ChowLiu([0, 1], [-1, 0], [[0.5, 0.5], [0.1, 0.75]]))
     assert "q" not in plain.root.to_params()
     save(left, tmp_path / "left.json")
-    for again in (load(tmp_path / "left.json"), left.on("compiled"), left.on("simple")):
+    for again in (load(tmp_path / "left.json"), left.to("numba"), left.to("numpy")):
         assert again.log_likelihood([[0, np.nan]])[0] == pytest.approx(np.log(1e-20 / 0.75), rel=1e-13)
 
 

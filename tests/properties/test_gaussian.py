@@ -167,7 +167,7 @@ def test_samples_given_a_real_value():
     drawn = circuit.sample(5000, given=[[0.5, NAN]], random_state=0)
     assert (drawn[:, 0] == 0.5).all()
     assert drawn[:, 1].mean() == pytest.approx(expected, abs=0.03)
-    assert circuit.marginals([[0.5, NAN]])[0, 1] == pytest.approx(expected, rel=1e-12)
+    assert circuit.marginals([[0.5, NAN]])[0, 1, 1] == pytest.approx(expected, rel=1e-12)
 
 
 def test_far_away_values_stay_finite():

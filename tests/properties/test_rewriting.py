@@ -23,7 +23,7 @@ def test_rewriting_keeps_the_distribution(rewrite, case):
     np.testing.assert_allclose(again.log_likelihood(rows), circuit.oracle.log_likelihood(rows), rtol=0, atol=1e-10)
     assert again.summary().nodes <= circuit.summary().nodes
     assert again.domains == circuit.domains
-    assert again.why_not_smooth() is again.why_not_decomposable() is again.why_not_normalised() is None
+    assert again.why_not_smooth() is again.why_not_decomposable() is again.why_not_normalized() is None
 
 
 @settings(max_examples=60)

@@ -136,15 +136,15 @@ def random_circuit(rng, cardinalities, depth, spare_columns=0, components=1):
 def random_rows(rng, circuit, count):
     """Rows of positive probability with random cells missing: none, some, or all of them."""
     oracle = circuit.oracle
-    chosen = rng.choice(len(oracle.worlds), size=count, p=oracle.probabilities / oracle.probabilities.sum())
-    rows = oracle.worlds[chosen]
+    chosen = rng.choice(len(oracle.assignments), size=count, p=oracle.probabilities / oracle.probabilities.sum())
+    rows = oracle.assignments[chosen]
     rows[rng.random(rows.shape) < rng.choice([0.0, 0.3, 0.6, 1.0], size=(count, 1))] = np.nan
     return rows
 
 
 def any_rows(rng, circuit, count):
     """Rows of any probability, zero included, with random cells missing."""
-    rows = circuit.oracle.worlds[rng.integers(len(circuit.oracle.worlds), size=count)]
+    rows = circuit.oracle.assignments[rng.integers(len(circuit.oracle.assignments), size=count)]
     rows[rng.random(rows.shape) < rng.choice([0.0, 0.3, 0.6, 1.0], size=(count, 1))] = np.nan
     return rows
 

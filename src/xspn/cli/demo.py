@@ -93,11 +93,11 @@ def ask(console: "Console", circuit: "Circuit", data: "Dataset") -> None:
     evidence = np.full((1, data.n_variables), np.nan)
     evidence[0, :6] = [1, 1, 1, 1, 0, 0]
     say(console, "\n[bold]A question[/]: four of the first six people come, two do not. Will there be an overflow?")
-    answers = [f"{circuit.marginals(evidence)[0, overflow]:.3f} says the circuit"]
+    answers = [f"{circuit.marginals(evidence)[0, overflow, 1]:.3f} says the circuit"]
     if data.truth is not None:
-        answers.append(f"{data.truth.marginals(evidence)[0, overflow]:.3f} is true")
+        answers.append(f"{data.truth.marginals(evidence)[0, overflow, 1]:.3f} is true")
     say(
         console,
         f"  P(overflow | attendance) = {', '.join(answers)}; "
-        f"{circuit.marginals()[0, overflow]:.3f} without the evidence",
+        f"{circuit.marginals()[0, overflow, 1]:.3f} without the evidence",
     )

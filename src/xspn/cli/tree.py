@@ -1,6 +1,7 @@
 """A circuit as a tree of text, for the terminal."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +9,8 @@ import numpy as np
 from xspn.cli.inputs import names_of
 from xspn.cli.output import shortened
 from xspn.graph.nodes import Node, Sum
-from xspn.leaves import Bernoulli, Categorical, Exchangeable, Gaussian
+from xspn.leaves import Leaf
+from xspn.plotting.segments import chance_of
 
 if TYPE_CHECKING:
     from xspn.circuit import Circuit
@@ -52,9 +54,9 @@ class _Tree:
             parts: list[tuple[str, Node | None]] = [(f"{node.weights[k]:.3g} · ", children[k]) for k in order]
             bits: list[Node] = []
         else:
-            bits = [child for child in children if isinstance(child, Bernoulli)]
+            bits = [child for child in children if chance_of(child) is not None]
             bits = bits if len(bits) > 2 else []
-            rest = [child for child in children if not (bits and isinstance(child, Bernoulli))]
+            rest = [child for child in children if not (bits and chance_of(child) is not None)]
             rest.sort(key=lambda child: -len(child.scope))
             parts = [("", child) for child in rest]
         shown = parts[: self.most]
@@ -65,31 +67,21 @@ class _Tree:
         return shown
 
     def _bits(self, bits: Sequence[Node]) -> str:
-        own = [(self.names[bit.variables[0]], bit.p) for bit in bits if isinstance(bit, Bernoulli)]
-        return f"{len(own)} independent: " + shortened([f"{name} {p:.2f}" for name, p in own], MOST_VALUES)
+        own = [f"{self.names[next(iter(bit.scope))]} {chance_of(bit):.2f}" for bit in bits]
+        return f"{len(own)} independent: " + shortened(own, MOST_VALUES)
 
     def _line(self, node: Node) -> str:
         number = f"[{self.circuit.graph.id_of(node)}]"
         if isinstance(node, Sum):
             return f"{number} + {len(node.children)} branches over {_columns(len(node.scope))}"
-        if node.children:
-            return f"{number} × {len(node.children)} factors over {_columns(len(node.scope))}"
-        return f"{number} {self._leaf(node)}"
+        if isinstance(node, Leaf):
+            return f"{number} {self._leaf(node)}"
+        return f"{number} × {len(node.children)} factors over {_columns(len(node.scope))}"
 
-    def _leaf(self, node: Node) -> str:
+    def _leaf(self, node: Leaf) -> str:
         own = [self.names[v] for v in node.scope]
-        if isinstance(node, Bernoulli):
-            variable = node.variables[0]
-            return f"{own[0]}: P({self.circuit.columns.label(variable, 1)}) = {node.p:.3g}"
-        if isinstance(node, Categorical):
-            labels = [self.circuit.columns.label(node.variables[0], code) for code in range(len(node.probabilities))]
-            likeliest = np.argsort(-node.probabilities, kind="stable")
-            chances = [f"{labels[k]} {node.probabilities[k]:.2f}" for k in likeliest[:MOST_VALUES]]
-            return f"{own[0]}: {', '.join(chances)}{', …' if len(labels) > MOST_VALUES else ''}"
-        if isinstance(node, Gaussian):
-            return f"{own[0]}: mean {node.mean:.4g}, deviation {node.std:.3g}"
-        kind = "exchangeable" if isinstance(node, Exchangeable) else type(node).__name__
-        return f"{kind}: {shortened(own)} ({len(own)})"
+        details = node.details(partial(self.circuit.columns.label, node.variables[0]))
+        return f"{node.title}: {shortened(own)} ({len(own)})" if details is None else f"{own[0]}: {details}"
 
 
 def _columns(count: int) -> str:

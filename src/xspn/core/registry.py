@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
 from xspn.core.errors import RegistryError
@@ -23,8 +24,15 @@ class Registry(Generic[T]):
         xspn.core.errors.RegistryError: unknown colour 'read'; did you mean 'red'? Known: red
     """
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    def __init__(self, kind: str, entry_points: str | None = None) -> None:
+        """Make a registry of one kind of things.
+
+        Args:
+            kind: What messages call them.
+            entry_points: The group of entry points by which installed packages offer more of them: an unknown name is
+                looked up there, and what it points to is imported, which registers the thing under that name.
+        """
+        self._kind, self._entry_points = kind, entry_points
         self._items: dict[str, T] = {}
 
     def add(self, name: str, item: T) -> None:
@@ -33,7 +41,20 @@ class Registry(Generic[T]):
             raise RegistryError(f"{self._kind} {name!r} is registered already")
         self._items[name] = item
 
+    def _import(self, name: str) -> None:
+        """Import what installed packages offer under an unknown name."""
+        for point in entry_points(group=self._entry_points, name=name) if self._entry_points else ():
+            try:
+                point.load()
+            except Exception as error:
+                package = point.dist.name if point.dist else point.value
+                raise RegistryError(
+                    f"{self._kind} {name!r}: the package {package} cannot be loaded ({error})"
+                ) from error
+
     def __getitem__(self, name: str) -> T:
+        if isinstance(name, str) and name not in self._items:
+            self._import(name)
         if not isinstance(name, str) or name not in self._items:
             near = difflib.get_close_matches(str(name), self._items, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."

@@ -1,23 +1,21 @@
 """The flat program compiled from a circuit: leaf blocks, the passes, and the back ends that run it."""
 
-from xspn.engine.automatic import Automatic
 from xspn.engine.backend import Backend, Counts, refuse_impossible
-from xspn.engine.choice import chosen_backend
+from xspn.engine.choice import Automatic, chosen_backend
 from xspn.engine.compiler import compile_graph
-from xspn.engine.down import choose_best, choose_by_chance, flows
+from xspn.engine.numpy_backend import NumpyBackend
+from xspn.engine.passes import Semiring, choose_best, choose_by_chance, flows, upward
 from xspn.engine.program import Program
-from xspn.engine.rows import RowBlock
-from xspn.engine.simple import Simple
-from xspn.engine.up import Semiring, upward
+from xspn.leaves.blocks import RowBlock
 
 __all__ = [
     "Automatic",
     "Backend",
     "Counts",
+    "NumpyBackend",
     "Program",
     "RowBlock",
     "Semiring",
-    "Simple",
     "choose_best",
     "choose_by_chance",
     "chosen_backend",

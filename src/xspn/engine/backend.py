@@ -9,9 +9,10 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import Names
 from xspn.core.errors import EvidenceError
+from xspn.core.logspace import safe_log
+from xspn.engine.passes import Semiring
 from xspn.engine.program import Program
-from xspn.engine.rows import RowBlock
-from xspn.engine.up import Semiring
+from xspn.leaves.blocks import RowBlock
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +87,39 @@ def refuse_impossible(log_evidence: FloatArray, first_row: int = 0) -> None:
         more = int(impossible.sum()) - 1
         others = f" (and {more} more rows)" if more else ""
         raise EvidenceError(f"the evidence in row {row}{others} has probability zero; nothing can be concluded from it")
+
+
+class LinearBackend(Backend):
+    """A back end whose answers near the end of the range of its numbers are given by another one.
+
+    Attributes:
+        least: Rows of smaller probability are computed again.
+    """
+
+    least: float
+
+    @property
+    @abstractmethod
+    def fallback(self) -> Backend:
+        """The back end for these rows: of a wider range, or in log space."""
+
+    def _logarithms(
+        self, p: AnyArray, log_share: FloatArray | float, X: AnyArray, names: Names | None, what: str
+    ) -> FloatArray:
+        """Return the logarithm of the probability (density) of each row, which is p times a share of its own."""
+        result = safe_log(p.astype(np.float64, copy=False)) + log_share
+        low = np.flatnonzero(p < self.least)
+        if len(low):
+            result[low] = self.fallback.log_likelihood(X[low], names, what)
+        return result
+
+    def _recompute_underflow(
+        self, table: FloatArray, p: AnyArray, evidence: AnyArray, names: Names | None
+    ) -> FloatArray:
+        """Return a table of marginals with those of very unlikely evidence computed again; impossible is an error."""
+        low = np.flatnonzero(p < self.least)
+        if len(low):
+            log_evidence = np.zeros(len(evidence))
+            table[low], log_evidence[low] = self.fallback.marginals_and_evidence(evidence[low], names)
+            refuse_impossible(log_evidence)
+        return table

@@ -1,17 +1,28 @@
-"""Which back ends there are, and what they need; none of them is imported before it is chosen."""
+"""Which back ends there are, what they need, and the one that nobody has to choose.
+
+None of them is imported before it is chosen.
+"""
 
 import os
+import warnings
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import Names
 from xspn.core.errors import MissingExtraError, ParameterError
-from xspn.engine.backend import Backend
+from xspn.engine.backend import Backend, Counts
+from xspn.engine.numpy_backend import NumpyBackend
+from xspn.engine.passes import Semiring
 from xspn.engine.program import Program
-from xspn.engine.simple import Simple
 from xspn.engine.tape import Tape
+from xspn.leaves.blocks import RowBlock
 
+WORTH_KERNELS = 1 << 28  # slots × rows: about a second of NumPy passes, which is what loading the kernels takes
+WORTH_COMPILING = 1 << 34  # about a minute, which is what compiling takes where the code cannot be kept
 PRECISIONS: dict[str, type[np.floating[Any]]] = {"float64": np.float64, "float32": np.float32}
 
 
@@ -20,10 +31,9 @@ def all_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def has_kernels(program: Program) -> bool:
-    """Whether compiled kernels can run a program: numba is there, and all variables are discrete."""
-    discrete = all(domain is None or domain.is_discrete for domain in program.domains)
-    return discrete and find_spec("numba") is not None
+def has_kernels() -> bool:
+    """Whether compiled kernels can be run: numba is there."""
+    return find_spec("numba") is not None
 
 
 def kernels_are_kept() -> bool:
@@ -33,18 +43,18 @@ def kernels_are_kept() -> bool:
     return not not_kept
 
 
-def compiled_backend(
+def numba_backend(
     program: Program, dtype: type[np.floating[Any]] = np.float64, threads: int = 1, tape: Tape | None = None
 ) -> Backend:
     """Return the back end of compiled kernels."""
-    if find_spec("numba") is None:
-        raise MissingExtraError("compiled kernels need the package numba: pip install numba, or use backend='simple'")
+    if not has_kernels():
+        raise MissingExtraError("compiled kernels need the package numba: pip install numba, or use backend='numpy'")
     try:
-        from xspn.engine.compiled import Compiled
+        from xspn.engine.numba_backend import NumbaBackend
     except (ImportError, OSError, RuntimeError) as error:
-        raise MissingExtraError(f"compiled kernels: numba does not work ({error}); use backend='simple'") from error
+        raise MissingExtraError(f"compiled kernels: numba does not work ({error}); use backend='numpy'") from error
 
-    return Compiled(program, dtype, threads, tape)
+    return NumbaBackend(program, dtype, threads, tape)
 
 
 def torch_backend(program: Program, device: str, dtype: str) -> Backend:
@@ -64,24 +74,90 @@ def chosen_backend(
     threads: int | None = None,
     tape: Tape | None = None,
 ) -> Backend:
-    """Return a back end by name: "simple", "compiled" or "torch".
+    """Return a back end by name: "numpy", "numba" or "torch".
 
-    Without a name it is torch for any device but the CPU, compiled kernels if they can run the program, else simple.
+    Without a name it is torch for any device but the CPU, compiled kernels if numba is there, else NumPy.
     """
     if dtype not in PRECISIONS:
         raise ParameterError(f"dtype: expected 'float64' or 'float32', found {dtype!r}")
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise ParameterError(f"threads: expected a whole number of at least 1, or None for all, found {threads!r}")
     if backend is None:
-        backend = "torch" if device != "cpu" else "compiled" if has_kernels(program) else "simple"
+        backend = "torch" if device != "cpu" else "numba" if has_kernels() else "numpy"
     if backend != "torch" and device != "cpu":
         raise ParameterError(f"device: the {backend} back end runs on the CPU only, found {device!r}; use 'torch'")
-    if backend == "simple":
+    if backend == "numpy":
         if dtype != "float64":
-            raise ParameterError("dtype: the simple passes are in float64 only")
-        return Simple(program)
-    if backend == "compiled":
-        return compiled_backend(program, PRECISIONS[dtype], threads or all_cores(), tape)
+            raise ParameterError("dtype: the numpy back end runs in float64 only")
+        return NumpyBackend(program)
+    if backend == "numba":
+        return numba_backend(program, PRECISIONS[dtype], threads or all_cores(), tape)
     if backend == "torch":
         return torch_backend(program, device, dtype)
-    raise ParameterError(f"backend: expected 'simple', 'compiled' or 'torch', found {backend!r}")
+    raise ParameterError(f"backend: expected 'numpy', 'numba' or 'torch', found {backend!r}")
+
+
+class Automatic(Backend):
+    """Starts with NumPy, and goes on with kernels when a circuit has been asked enough to be worth loading them.
+
+    How much was asked is counted in slots and rows, not in seconds: the same script gives the same answers.
+    """
+
+    def __init__(self, program: Program, origin: "Automatic | None" = None) -> None:
+        self.program = program
+        self._origin = origin  # the back end of the program that this one was fitted from
+        self._spent: list[int] = [0] if origin is None else origin._spent
+        self._numpy = NumpyBackend(program)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Automatic, (self.program,)
+
+    @cached_property
+    def _slots(self) -> int:
+        steps = self.program.n_slots - sum(block.n_slots for _, block in self.program.blocks)
+        return steps + sum(block.cost for _, block in self.program.blocks)
+
+    @cached_property
+    def _numba(self) -> Backend | None:
+        if not has_kernels():
+            return None
+        if self._origin is not None and self._origin._numba is not None:
+            return self._origin._numba.with_parameters(self.program)
+        try:
+            return numba_backend(self.program, threads=all_cores())
+        except MissingExtraError as error:
+            warnings.warn(f"{error}; going on with NumPy, which is slower", RuntimeWarning, stacklevel=2)
+            return None
+
+    def _for(self, n_rows: int, passes: int = 1) -> Backend:
+        """Return the back end for a question about so many rows."""
+        self._spent[0] += n_rows * passes * self._slots
+        if self._spent[0] < WORTH_KERNELS or self._numba is None:
+            return self._numpy
+        return self._numba if self._spent[0] >= WORTH_COMPILING or kernels_are_kept() else self._numpy
+
+    @property
+    def error_bound(self) -> float:
+        """That of the NumPy passes, which is the larger one."""
+        return self._numpy.error_bound
+
+    def with_parameters(self, program: Program) -> "Automatic":
+        """Return the same for other parameters; what was spent so far counts."""
+        origin = self if self._origin is None else self._origin
+        return Automatic(program, origin)
+
+    def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
+        """Ask the back end that is worth it."""
+        return self._for(len(X)).log_likelihood(X, names, what)
+
+    def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
+        """Ask the back end that is worth it."""
+        return self._for(len(evidence), passes=3).marginals(evidence, names)
+
+    def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
+        """Ask the back end that is worth it."""
+        return self._for(len(rows)).log_values(rows, semiring)
+
+    def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
+        """Ask the back end that is worth it."""
+        return self._for(len(X), passes=3).counts(X, weights, names)

@@ -1,6 +1,5 @@
 """From an ordered graph to a flat program."""
 
-from collections.abc import Iterator
 from itertools import compress
 from typing import Any
 
@@ -9,20 +8,13 @@ from scipy.sparse import csr_array
 
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.core.logspace import safe_log
-from xspn.engine.bernoulli_block import BernoulliBlock
-from xspn.engine.blocks import LeafBlock, LoopBlock
-from xspn.engine.count_block import CountBlock
-from xspn.engine.program import ProductStep, Program, Step, SumStep
+from xspn.engine.program import ProductStep, Program, Step, SumStep, in_order
 from xspn.engine.tape import ranges
-from xspn.engine.tree_block import TreeBlock
 from xspn.graph.graph import Graph
-from xspn.graph.nodes import Node, Product, Sum
-from xspn.leaves.bernoulli import Bernoulli
-from xspn.leaves.chow_liu import ChowLiu
-from xspn.leaves.exchangeable import Exchangeable
-from xspn.statistics import Count
+from xspn.graph.nodes import Node, Sum
+from xspn.leaves.blocks import LeafBlock, Shape, block_types_of
 
-SUM, PRODUCT, BERNOULLI, COUNT, TREE, OTHER = range(6)
+SUM, PRODUCT, LEAF = range(3)  # leaves of the first block are LEAF, those of the next one LEAF + 1, …
 
 
 def compile_graph(graph: Graph) -> Program:
@@ -35,22 +27,24 @@ class _Compiler:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.kind = np.fromiter(_kinds(graph), dtype=np.uint8, count=len(graph))
+        block_types = block_types_of(graph.leaves)
+        self.block_types = in_order(dict.fromkeys(block_types))
+        self.kind = self._kinds(block_types)
+        self.folding = bool(self.block_types) and self.block_types[0].shape is Shape.FACTORS
         self.parent = np.repeat(np.arange(len(graph)), np.diff(graph.edges.begin))  # (edges,)
         self.slot: IntArray = np.full(len(graph), -1, dtype=np.int64)  # of each node
-        self.folded: IntArray = np.full(len(graph), -1, dtype=np.int64)  # of each product's Bernoulli leaves
+        self.folded: IntArray = np.full(len(graph), -1, dtype=np.int64)  # of each product's factors
         self.blocks: list[tuple[int, LeafBlock]] = []
         self.n_slots = 0
 
     def program(self) -> Program:
-        self._place_bernoullis()
-        n_variables = self.graph.n_variables
-        for kind in (COUNT, TREE, OTHER):
-            own: list[Any] = self._nodes(self.kind == kind)
-            if own:
-                self.slot[self.kind == kind] = self.n_slots + np.arange(len(own))
-                block = CountBlock(own, n_variables) if kind == COUNT else TreeBlock(own) if kind == TREE else None
-                self._append(LoopBlock(own) if block is None else block)
+        for place, block_type in enumerate(self.block_types):
+            own = self.kind == LEAF + place
+            if place == 0 and self.folding:
+                self._place_factors(block_type)
+            else:
+                self.slot[own] = self.n_slots + np.arange(int(own.sum()))
+                self._append(block_type.of_leaves(self._nodes(own), self.graph.n_variables))
         steps = self._place_inner_nodes()
         root = int(self.slot[-1])
         return Program(self.blocks, steps, self.n_slots, root, self.graph.domains)
@@ -62,28 +56,33 @@ class _Compiler:
         self.blocks.append((self.n_slots, block))
         self.n_slots += block.n_slots
 
-    def _place_bernoullis(self) -> None:
-        """Fold the Bernoulli children of each product into one slot; others get a slot each."""
+    def _kinds(self, block_types: list[type[LeafBlock]]) -> IntArray:
+        """Return what each node is."""
+        types = list(map(type, self.graph.nodes))
+        inner = {own: SUM if issubclass(own, Sum) else PRODUCT for own in set(types)}
+        kind = np.fromiter(map(inner.__getitem__, types), dtype=np.int64, count=len(types))
+        place = {block_type: LEAF + index for index, block_type in enumerate(self.block_types)}
+        kind[np.diff(self.graph.edges.begin) == 0] = [place[own] for own in block_types]
+        return kind
+
+    def _place_factors(self, block_type: Any) -> None:
+        """Fold the factors among the children of each product into one slot; others get a slot each."""
         child = self.graph.edges.child
-        of_bernoulli = self.kind[child] == BERNOULLI
-        in_products = of_bernoulli & (self.kind[self.parent] == PRODUCT)
+        of_factor = self.kind[child] == LEAF
+        in_products = of_factor & (self.kind[self.parent] == PRODUCT)
         parent = self.parent[in_products]  # in order
         first = np.concatenate([[True], parent[1:] != parent[:-1]])[: len(parent)]
         products, slots = parent[first], np.cumsum(first) - 1
-        alone = np.unique(child[of_bernoulli & (self.kind[self.parent] == SUM)])
-        if self.kind[-1] == BERNOULLI:
+        alone = np.unique(child[of_factor & (self.kind[self.parent] == SUM)])
+        if self.kind[-1] == LEAF:
             alone = np.array([len(self.graph) - 1])
         entries = np.concatenate([child[in_products], alone])
-        if not len(entries):
-            return
         self.folded[products] = np.arange(len(products))
         self.slot[alone] = len(products) + np.arange(len(alone))
         slots = np.concatenate([slots, self.slot[alone]])
-        leaves: list[Any] = self._nodes(self.kind == BERNOULLI)
-        which = (np.cumsum(self.kind == BERNOULLI) - 1)[entries]
-        variables = np.fromiter((leaf.variables[0] for leaf in leaves), dtype=np.int64, count=len(leaves))
-        p = np.fromiter((leaf.p for leaf in leaves), dtype=np.float64, count=len(leaves))
-        self._append(BernoulliBlock(variables, p, slots, which, self.graph.n_variables, leaves))
+        own = self.kind == LEAF
+        which = (np.cumsum(own) - 1)[entries]
+        self._append(block_type.of_entries(self._nodes(own), slots, which, self.graph.n_variables))
 
     # -- inner nodes -------------------------------------------------------------------------------------------------
 
@@ -106,12 +105,12 @@ class _Compiler:
             return []
         edges, row = ranges(*self._bounds(products))
         child = self.graph.edges.child[edges]
-        rest = self.kind[child] != BERNOULLI
+        rest = (self.kind[child] != LEAF) | (not self.folding)
         has_folded = np.flatnonzero(self.folded[products] >= 0)
         row = np.concatenate([has_folded, row[rest]])
         below = np.concatenate([self.folded[products[has_folded]], self.slot[child[rest]]])
         count = np.bincount(row, minlength=len(products))
-        # A product of Bernoulli leaves alone is its folded slot.
+        # A product of nothing but factors is its folded slot.
         single = count == 1
         self.slot[products[row[single[row]]]] = below[single[row]]
         several = products[~single]
@@ -145,25 +144,3 @@ class _Compiler:
 def _weights(node: Any) -> FloatArray:
     weights: FloatArray = node.weights
     return weights
-
-
-def _kinds(graph: Graph) -> Iterator[int]:
-    """Yield what each node is; types are asked once each, which is what makes this fast."""
-    types = list(map(type, graph.nodes))
-    known = {own: _kind(own) for own in set(types)}
-    counts: dict[type, bool] = {}
-
-    def kind(node: Any, own: type) -> int:
-        if known[own] != COUNT:
-            return known[own]
-        statistic = type(node.statistic)
-        if statistic not in counts:
-            counts[statistic] = issubclass(statistic, Count)
-        return COUNT if counts[statistic] else OTHER
-
-    return map(kind, graph.nodes, types) if COUNT in known.values() else map(known.__getitem__, types)
-
-
-def _kind(own: type) -> int:
-    families = {Sum: SUM, Product: PRODUCT, Bernoulli: BERNOULLI, Exchangeable: COUNT, ChowLiu: TREE}
-    return next((kind for family, kind in families.items() if issubclass(own, family)), OTHER)

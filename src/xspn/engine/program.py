@@ -1,17 +1,18 @@
 """The flat program: leaf blocks fill the first slots, steps fill the others, the last one is the answer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn.core.checks import Names
+from xspn.core.checks import Names, cell_name
+from xspn.core.errors import DataError
 from xspn.data.domain import Domain
-from xspn.engine.blocks import LeafBlock
-from xspn.engine.rows import RowBlock, RowChecker
+from xspn.leaves.blocks import LeafBlock, RowBlock, Shape, ShapedBlock
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,19 @@ class ProductStep:
 Step = SumStep | ProductStep
 
 
+BlockType = TypeVar("BlockType", bound="LeafBlock | type[LeafBlock]")
+
+
+def in_order(blocks: Iterable[BlockType]) -> list[BlockType]:
+    """Return blocks, or types of blocks, in the order in which they get their slots: by shape, columns last.
+
+    Kernels evaluate one block of each shape; what else there is of that shape is a column.
+    """
+    native = {block.shape: block for block in reversed(list(blocks)) if block.shape is not Shape.COLUMN}
+    first = [native[shape] for shape in sorted(native)]
+    return [*first, *(block for block in blocks if all(block is not other for other in first))]
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """A compiled circuit. It holds no state: any number of threads may run it."""
@@ -67,6 +81,26 @@ class Program:
     n_slots: int
     root: int
     domains: tuple[Domain | None, ...]
+
+    @cached_property
+    def native(self) -> dict[Shape, tuple[int, ShapedBlock]]:
+        """The block of each shape that kernels evaluate by themselves, with its first slot."""
+        found: dict[Shape, tuple[int, ShapedBlock]] = {}
+        for start, block in self.blocks:
+            if isinstance(block, ShapedBlock):
+                found.setdefault(block.shape, (start, block))
+        return found
+
+    @cached_property
+    def columns(self) -> list[tuple[int, LeafBlock]]:
+        """All other blocks: those that fill a column for each slot before kernels walk the circuit."""
+        native = [block for _, block in self.native.values()]
+        return [(start, block) for start, block in self.blocks if all(block is not other for other in native)]
+
+    @cached_property
+    def real(self) -> BoolArray:
+        """Which columns hold real numbers."""
+        return np.array([domain is not None and not domain.is_discrete for domain in self.domains], dtype=bool)
 
     @cached_property
     def cardinalities(self) -> tuple[int, ...]:
@@ -92,3 +126,48 @@ class Program:
         for start in range(0, len(X), step):
             stop = min(start + step, len(X))
             yield start, stop, checker.block(X, start, stop, what)
+
+
+class RowChecker:
+    """Turns slices of a user's table into row blocks, refusing values outside the variables' domains."""
+
+    def __init__(self, domains: Sequence[Domain | None], names: Names | None = None) -> None:
+        self._domains = domains
+        self._names = names
+        self._discrete = np.array([d is not None and d.is_discrete for d in domains], dtype=bool)
+        self._in_scope = np.array([d is not None for d in domains], dtype=bool)
+        self._all_discrete = bool(self._discrete.all())
+        self._limit = np.array([np.inf if d is None or d.cardinality is None else d.cardinality for d in domains])
+
+    def block(self, X: AnyArray, start: int, stop: int, what: str = "X") -> RowBlock:
+        """Return rows start..stop as a checked block; columns outside the circuit are ignored (and read as 0)."""
+        raw = X[start:stop]
+        values = np.array(raw, dtype=np.float64)
+        if not self._in_scope.all():
+            values[:, ~self._in_scope] = 0.0
+        bad = self._bad_integers(raw, values) if raw.dtype.kind in "bu" else self._bad_floats(values)
+        if bad is not None and bad.any():
+            self._refuse(values, bad, start, what)
+        return RowBlock(values)
+
+    def _bad_integers(self, raw: AnyArray, values: FloatArray) -> BoolArray | None:
+        if raw.dtype.kind == "b" and self._all_discrete and self._limit.min(initial=2) >= 2:
+            return None
+        return np.asarray(values >= self._limit)
+
+    def _bad_floats(self, values: FloatArray) -> BoolArray:
+        with np.errstate(invalid="ignore"):
+            bad = (values < 0) | (values >= self._limit) | (values != np.floor(values))
+        missing = np.isnan(values)
+        if self._all_discrete:
+            return np.asarray(bad & ~missing)
+        return np.asarray(np.where(self._discrete, bad & ~missing, np.isinf(values)))
+
+    def _refuse(self, values: FloatArray, bad: BoolArray, start: int, what: str) -> None:
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        domain = self._domains[column]
+        expected = domain.describe() if domain is not None else "a number"
+        raise DataError(
+            f"{what}: expected {expected} or NaN, found {values[row, column]:g} "
+            f"at {cell_name((start + row, column), self._names)}"
+        )

@@ -1,4 +1,4 @@
-"""The compiled back end for rows too unlikely for floating-point numbers: the same tape, run by scaled kernels."""
+"""The numba back end for rows too unlikely for floating-point numbers: the same tape, run by scaled kernels."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -9,34 +9,33 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.engine.backend import Backend, Counts, refuse_impossible
-from xspn.engine.gathered import Gathered
-from xspn.engine.kernels.arrays import BEST, PARTIAL, WHOLE, Statistics, no_statistics
+from xspn.engine.column_leaves import LoadedRows
+from xspn.engine.kernels.arrays import BEST, PARTIAL, Statistics, no_statistics
 from xspn.engine.kernels.scaled import scaled_upward
 from xspn.engine.kernels.scaled_arrays import (
     ScaledArrays,
-    ScaledRoom,
+    ScaledWorkspace,
     logarithms,
-    scaled,
     scaled_arrays,
-    scaled_room,
+    scaled_workspace,
 )
 from xspn.engine.kernels.scaled_walk import LEARN, MARGINALS, SCORE, scaled_walk
+from xspn.engine.numpy_backend import binary_table, normalized
+from xspn.engine.passes import Semiring
 from xspn.engine.program import Program
-from xspn.engine.rows import RowBlock
-from xspn.engine.simple import binary_table, normalised
 from xspn.engine.tape import Tape
-from xspn.engine.tape_runner import CHUNK, TapeRunner
+from xspn.engine.tape_runner import CHUNK, GatheredStatistics, TapeRunner
 from xspn.engine.tape_writer import numbers_of
-from xspn.engine.up import Semiring
+from xspn.leaves.blocks import RowBlock
 
 FROM_X = -1  # the mode of rows that a kernel has yet to read
 
 
-class Scaled(Backend):
+class ScaledBackend(Backend):
     """Runs a program's tape for rows of any probability. It holds no state: any number of threads may use it.
 
     Args:
-        program: The program; all its variables must be discrete.
+        program: The program; all its variables are discrete, so that no value exceeds 1.
         threads: The number of threads; answers do not depend on it.
         tape: The program's tape.
     """
@@ -46,7 +45,7 @@ class Scaled(Backend):
         self._run = TapeRunner(program, tape, np.float64, threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Scaled, (self.program, self.threads, self.tape)
+        return ScaledBackend, (self.program, self.threads, self.tape)
 
     @property
     def error_bound(self) -> float:
@@ -55,7 +54,7 @@ class Scaled(Backend):
 
     def with_parameters(self, program: Program) -> "Backend":
         """Return the same for other parameters of the same circuit."""
-        return Scaled(program, self.threads, Tape(self.tape.layout, numbers_of(program, self.tape.layout)))
+        return ScaledBackend(program, self.threads, Tape(self.tape.layout, numbers_of(program, self.tape.layout)))
 
     # -- arrays ------------------------------------------------------------------------------------------------------
 
@@ -78,29 +77,20 @@ class Scaled(Backend):
         partial = self._run.needs_partial_counts(X)
         return self._for_partial_rows if partial else self._for_whole_rows
 
-    def _room(self, width: int, down: bool) -> ScaledRoom:
+    def _workspace(self, width: int, down: bool) -> ScaledWorkspace:
         layout = self.tape.layout
         places = max(layout.n_registers, layout.largest_segment) if down else layout.n_registers
-        return scaled_room(self.tape, width, len(self._run.inside), places, down)
+        return scaled_workspace(self.tape, width, len(self._run.inside), places, down)
 
     def _width(self, n_rows: int, down: bool) -> int:
         layout = self.tape.layout
         return self._run.width(n_rows, 2 * (layout.largest_segment if down else layout.n_registers))
 
-    def _load(self, rows: RowBlock, room: ScaledRoom, mode: int = PARTIAL) -> int:
-        """Write codes and the probabilities of other leaves into room; return whether rows are whole or partial."""
-        n, given = len(rows), self._run.given
-        self._run.load_codes(rows, room.codes)
-        if given is not None:
-            logs = given.log_mode(rows) if mode == BEST else given.log_prob(rows)
-            room.given[:, :n], room.given_e[:, :n] = scaled(logs)
-        return WHOLE if rows.whole else PARTIAL
-
     def _walk(
         self,
         arrays: ScaledArrays,
         rows: AnyArray,
-        room: ScaledRoom,
+        workspace: ScaledWorkspace,
         mode: int,
         task: int,
         out: AnyArray,
@@ -123,7 +113,7 @@ class Scaled(Backend):
             mode,
             task,
             np.empty(0) if weights is None else weights,
-            room,
+            workspace,
             no_statistics() if found is None else found,
             out,
             mantissa,
@@ -135,7 +125,13 @@ class Scaled(Backend):
     # -- questions ---------------------------------------------------------------------------------------------------
 
     def _over_rows(
-        self, X: AnyArray, names: Names | None, what: str, task: int, out: AnyArray, seen: "Callable[..., None] | None"
+        self,
+        X: AnyArray,
+        names: Names | None,
+        what: str,
+        task: int,
+        out: AnyArray,
+        seen: "Callable[[LoadedRows], None] | None" = None,
     ) -> FloatArray:
         """Score rows, or write P(X_v = 1 | row) into `out`; return log P(row)."""
         run, down = self._run, task == MARGINALS
@@ -145,22 +141,23 @@ class Scaled(Backend):
 
         def kernel(rows: AnyArray, start: int, stop: int) -> int:
             own = out[start:stop] if down else out
-            return self._walk(arrays, rows, self._room(width, down), FROM_X, task, own, log_prob[start:stop])
+            return self._walk(arrays, rows, self._workspace(width, down), FROM_X, task, own, log_prob[start:stop])
 
         if run.is_plain:
             run.over_rows(X, names, what, width, kernel)
             return log_prob
-        room = self._room(width, down)
-        for start, stop, rows in run.row_blocks(X, names, what, width):
-            mode, own = self._load(rows, room), out[start:stop] if down else out
-            self._walk(arrays, rows.values, room, mode, task, own, log_prob[start:stop])
+        workspace = self._workspace(width, down)
+        for loaded in run.loaded_rows(X, names, what, width):
+            for own, mode in loaded.into(workspace):
+                place, rows = loaded.place(own), loaded.rows.values[own]
+                self._walk(arrays, rows, workspace, mode, task, out[place] if down else out, log_prob[place])
             if seen is not None:
-                seen(start, stop, rows, room)
+                seen(loaded)
         return log_prob
 
     def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
         """Return the logarithm of the root's value."""
-        return self._over_rows(X, names, what, SCORE, np.empty((0, 0)), None)
+        return self._over_rows(X, names, what, SCORE, np.empty((0, 0)))
 
     def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
         """Walk up and down the tape for each block of rows."""
@@ -170,15 +167,14 @@ class Scaled(Backend):
 
     def marginals_and_evidence(self, evidence: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the marginals and log P(evidence row); where that is −inf, the marginals say nothing."""
-        ones, given = np.empty(evidence.shape), self._run.given
+        ones = np.empty(evidence.shape)
         if self._run.is_plain:
-            log_evidence = self._over_rows(evidence, names, "evidence", MARGINALS, ones, None)
+            log_evidence = self._over_rows(evidence, names, "evidence", MARGINALS, ones)
             return binary_table(ones, self.program), log_evidence
         table = np.zeros((*evidence.shape, self.program.largest_cardinality))
 
-        def add(start: int, stop: int, rows: RowBlock, room: ScaledRoom) -> None:
-            if given is not None:
-                given.add_marginals(rows, room.given_flow[:, : stop - start], table[start:stop])
+        def add(loaded: LoadedRows) -> None:
+            loaded.add_marginals(loaded.flow, table)
 
         log_evidence = self._over_rows(evidence, names, "evidence", MARGINALS, ones, add)
         binary = np.array(self.program.cardinalities) == 2
@@ -186,44 +182,34 @@ class Scaled(Backend):
         p_one = np.where(seen, ones, np.minimum(table[:, :, 1] + ones, 1.0))
         table[:, binary, 1] = p_one[:, binary]
         table[:, binary, 0] = 1 - p_one[:, binary]
-        return normalised(table, self.program), log_evidence
+        return normalized(table, self.program), log_evidence
 
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Return the logarithms of all values."""
         run, mode = self._run, PARTIAL if semiring is Semiring.SUM else BEST
-        room = scaled_room(self.tape, len(rows), len(run.inside), self.program.n_slots, down=False)
-        self._load(rows, room, mode)
+        workspace = scaled_workspace(self.tape, len(rows), len(run.inside), self.program.n_slots, down=False)
         arrays = self._for_best if mode == BEST else self._for_partial_rows
         best = semiring is Semiring.MAX
         slots = self.tape.layout.slot
-        scaled_upward(run.arrays_without_counts, arrays, 0, len(slots), slots, 0, mode, best, room)
-        return logarithms(room.values, room.values_e)
+        for _ in LoadedRows(0, len(rows), rows, run.columns, best=mode == BEST).into(workspace):
+            scaled_upward(run.arrays_without_counts, arrays, 0, len(slots), slots, 0, mode, best, workspace)
+        return logarithms(workspace.values, workspace.values_e)
 
     def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
         """Add up statistics in chunks of rows, and the chunks in their order."""
         run, arrays = self._run, self._arrays(X)
         width, log_prob, out = self._width(CHUNK, True), np.empty(len(X)), np.empty((0, 0))
+        n_partial = len(arrays.triangle_m)
 
-        def gather(start: int, stop: int) -> Gathered:
-            found, room = Gathered(self.program, _no_counts(run, arrays)), self._room(width, True)
-            for first, last, rows in run.row_blocks(X, names, "X", width, start, stop):
-                own, mode = slice(first, last), self._load(rows, room)
-                self._walk(arrays, rows.values, room, mode, LEARN, out, log_prob[own], weights[own], found.statistics)
-                if run.given is not None:
-                    run.given.add_counts(rows, room.given_flow[:, : last - first], found.given)
+        def gather(start: int, stop: int) -> GatheredStatistics:
+            found, workspace = run.new_statistics(n_partial), self._workspace(width, True)
+            for loaded in run.loaded_rows(X, names, "X", width, start, stop):
+                for own, mode in loaded.into(workspace):
+                    place, rows = loaded.place(own), loaded.rows.values[own]
+                    self._walk(
+                        arrays, rows, workspace, mode, LEARN, out, log_prob[place], weights[place], found.kernels
+                    )
+                run.columns.add_counts(loaded.rows, loaded.flow, found.columns)
             return found
 
-        parts = run.in_chunks(len(X), CHUNK, gather)
-        total = sum(parts[1:], start=parts[0]) if parts else Gathered(self.program, _no_counts(run, arrays))
-        return total.counts(self.tape.layout, log_prob)
-
-
-def _no_counts(run: TapeRunner, arrays: ScaledArrays) -> Statistics:
-    t = run.arrays_without_counts
-    return Statistics(
-        sums=np.zeros(len(t.weight)),
-        bernoulli=np.zeros((len(t.bernoulli_variable), 2)),
-        whole=np.zeros(len(t.count_w)),
-        partial=np.zeros(len(arrays.triangle_m)),
-        tree=np.zeros((len(t.tree_variable), 4)),
-    )
+        return run.total(run.in_chunks(len(X), CHUNK, gather), n_partial, log_prob)

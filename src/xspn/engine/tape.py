@@ -1,11 +1,12 @@
 """The tape: a program as flat arrays in the order of a depth-first walk, for compiled kernels and accelerators.
 
 A program's steps go level by level, so a block of rows needs the values of all slots at once. The tape goes depth
-first instead: a value is used soon after it was made, its register is free again after its last use, and a whole bag of
-circuits is evaluated within a few registers, which stay in the cache. Values on the tape are probabilities, not
-logarithms: sums and products are all there is to do. `xspn.engine.fast` says why that is safe.
+first instead: a value is used soon after it was made, its register is free again after its last use, and a whole
+ensemble of circuits is evaluated within a few registers, which stay in the cache. Values on the tape are probabilities,
+not logarithms: sums and products are all there is to do. `xspn.engine.numba_backend` says why that is safe.
 
-A tape is arrays and nothing else (and a few leaves of rare families): it can be pickled, sent and memory-mapped.
+A tape is arrays and nothing else (leaves that kernels do not evaluate stand beside it): it can be pickled, sent and
+memory-mapped.
 """
 
 from dataclasses import dataclass, fields
@@ -15,34 +16,35 @@ from functools import cached_property
 import numpy as np
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn.engine.triangles import Triangles
+from xspn.leaves.blocks import Shape
+from xspn.leaves.count_block import Triangles
 
 
 class Op(IntEnum):
-    """What an instruction does."""
+    """What an instruction does: evaluate a leaf of some shape, or an inner node."""
 
-    BERNOULLI = 0  # the product of some Bernoulli leaves
-    COUNT = 1  # an exchangeable leaf that counts ones
-    TREE = 2  # a Chow-Liu tree
-    GIVEN = 3  # a leaf of another family, evaluated by the leaf itself
+    FACTORS = Shape.FACTORS
+    COUNT = Shape.COUNT
+    TREE = Shape.TREE
+    COLUMN = Shape.COLUMN
     SUM = 4
     PRODUCT = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class TapeLayout:
     """What does not change when parameters are fitted. Entries of instruction i are begin[i]..end[i] of its family."""
 
     op: AnyArray  # (instructions,) of Op
     slot: IntArray  # (instructions,): the program's slot of the same value
     begin: IntArray
     end: IntArray
-    leaf: IntArray  # (instructions,): the number of a leaf of COUNT or GIVEN within its family, else 0
+    leaf: IntArray  # (instructions,): the number of a leaf among those of COUNT or of COLUMN, else 0
     register: IntArray  # (instructions,): where the value is kept while it is needed
     argument: IntArray  # (edges,): the instructions that sums and products read
     fresh: AnyArray  # (edges,) of bool: whether this is the first edge to the argument on the way down
     bernoulli_variable: IntArray  # (Bernoulli entries,)
-    bernoulli_leaf: IntArray  # (Bernoulli entries,): the leaf within the program's block
+    bernoulli_leaf: IntArray  # (Bernoulli entries,): the leaf within its block
     count_variable: IntArray  # (count entries,)
     count_size: IntArray  # (count leaves,): the number of its variables
     tree_variable: IntArray  # (tree entries,): parents before children
@@ -75,9 +77,9 @@ class Layout:
         return max(self._most_entries(Op.SUM), self._most_entries(Op.PRODUCT))
 
     @cached_property
-    def n_given(self) -> int:
-        """The number of leaves of other families."""
-        return int((self.op == Op.GIVEN).sum())
+    def n_columns(self) -> int:
+        """The number of leaves that kernels do not evaluate."""
+        return int((self.op == Op.COLUMN).sum())
 
     @cached_property
     def largest_segment(self) -> int:
@@ -97,8 +99,9 @@ class Layout:
     def segments(self) -> IntArray:
         """Parts that can be walked up and down one after the other: (segments, 3) of first, last and the root's edge.
 
-        A bag is a sum over members that share nothing. The derivative of a mixture by a member is its weight, which is
-        known beforehand, so each member can be finished before the next is begun. Otherwise there is one segment.
+        A bagged ensemble is a sum over members that share nothing. The derivative of a mixture by a member is its
+        weight, which is known beforehand, so each member can be finished before the next is begun. Otherwise there is
+        one segment.
         """
         root = len(self) - 1
         if self.op[root] == Op.SUM:
@@ -126,10 +129,10 @@ class Layout:
         """
         depth = np.zeros(len(self), dtype=np.int64)
         length = self.end - self.begin
-        depth[self.op == Op.BERNOULLI] = 2 * length[self.op == Op.BERNOULLI]
+        depth[self.op == Op.FACTORS] = 2 * length[self.op == Op.FACTORS]
         depth[self.op == Op.COUNT] = 1
         depth[self.op == Op.TREE] = 5 * length[self.op == Op.TREE]
-        depth[self.op == Op.GIVEN] = 1
+        depth[self.op == Op.COLUMN] = 1
         found, argument = depth.tolist(), self.argument.tolist()
         inner = np.flatnonzero(self.op >= Op.SUM)
         for i, begin, end in zip(inner.tolist(), self.begin[inner].tolist(), self.end[inner].tolist(), strict=True):
@@ -139,7 +142,7 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class TapeNumbers:
     """The parameters, as probabilities."""
 
     weight: FloatArray  # (edges,): 1 at products
@@ -156,8 +159,8 @@ class Numbers:
 class Tape:
     """A compiled circuit for kernels: what to do, and with which parameters."""
 
-    layout: Layout
-    numbers: Numbers
+    layout: TapeLayout
+    numbers: TapeNumbers
 
     @cached_property
     def triangle_sum(self) -> FloatArray:

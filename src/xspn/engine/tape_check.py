@@ -7,7 +7,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray, IntArray
 from xspn.core.errors import FormatError
 from xspn.core.logspace import log_binomials
-from xspn.engine.tape import Layout, Numbers, Op, Tape, first_edges_down, ranges
+from xspn.engine.tape import Op, Tape, TapeLayout, TapeNumbers, first_edges_down, ranges
 
 TOLERANCE = 1e-9  # as that of weights and probabilities everywhere
 
@@ -25,7 +25,7 @@ def check_tape(tape: Tape, steps: AnyArray, n_given: int, n_variables: int) -> l
     return binary
 
 
-def _check_types(layout: Layout, numbers: Numbers, steps: AnyArray) -> None:
+def _check_types(layout: TapeLayout, numbers: TapeNumbers, steps: AnyArray) -> None:
     """Check the lengths of arrays that belong together, and the types that kernels are compiled for."""
     n, edges = len(layout.op), len(layout.argument)
     bernoullis, counted, in_trees = (
@@ -53,28 +53,28 @@ def _check_types(layout: Layout, numbers: Numbers, steps: AnyArray) -> None:
     _expect(n > 0, "there are no instructions")
 
 
-def _check_leaves(layout: Layout, n_given: int, n_variables: int) -> None:
+def _check_leaves(layout: TapeLayout, n_given: int, n_variables: int) -> None:
     _expect((layout.op <= max(Op)).all(), "op: unknown instruction")
     _expect(_is_permutation(layout.slot), "slot: expected each slot once")
     order = np.argsort(layout.slot)
-    entries = {Op.BERNOULLI: len(layout.bernoulli_variable), Op.COUNT: len(layout.count_variable)}
-    entries |= {Op.TREE: len(layout.tree_variable), Op.GIVEN: 0}
+    entries = {Op.FACTORS: len(layout.bernoulli_variable), Op.COUNT: len(layout.count_variable)}
+    entries |= {Op.TREE: len(layout.tree_variable), Op.COLUMN: 0}
     for op, count in entries.items():
         own = order[layout.op[order] == op]  # the instructions of this family by slot
         _expect((np.diff(layout.slot[own]) == 1).all(), "slot: leaves of one family do not stand together")
         begin, end = layout.begin[own], layout.end[own]
         ends = np.concatenate([[0], end])
         follow = (begin == ends[:-1]).all() and ends[-1] == count
-        several = (begin < end).all() or op == Op.GIVEN
+        several = (begin < end).all() or op == Op.COLUMN
         _expect(follow and several, f"begin, end: entries of {op.name} leaves do not follow each other")
-        numbered = np.arange(len(own)) if op in (Op.COUNT, Op.GIVEN) else 0
+        numbered = np.arange(len(own)) if op in (Op.COUNT, Op.COLUMN) else 0
         _expect((layout.leaf[own] == numbered).all(), f"leaf: {op.name} leaves are not numbered one after the other")
         if op == Op.COUNT:
             _expect(np.array_equal(layout.count_size, end - begin), "count_size: not the number of variables")
-        if op == Op.GIVEN:
+        if op == Op.COLUMN:
             _expect(len(own) == n_given, f"leaf: expected {n_given} leaves of other families, found {len(own)}")
     _expect(not layout.leaf[layout.op >= Op.SUM].any(), "leaf: sums and products have none")
-    for op, name in ((Op.BERNOULLI, "bernoulli"), (Op.COUNT, "count"), (Op.TREE, "tree")):
+    for op, name in ((Op.FACTORS, "bernoulli"), (Op.COUNT, "count"), (Op.TREE, "tree")):
         variables = getattr(layout, f"{name}_variable")
         _expect(_inside(variables, n_variables), f"{name}_variable: a variable is not below {n_variables}")
         own = np.flatnonzero(layout.op == op)
@@ -85,7 +85,7 @@ def _check_leaves(layout: Layout, n_given: int, n_variables: int) -> None:
     _check_trees(layout)
 
 
-def _check_trees(layout: Layout) -> None:
+def _check_trees(layout: TapeLayout) -> None:
     own = np.flatnonzero(layout.op == Op.TREE)
     entries, which = ranges(layout.begin[own], layout.end[own])
     first = layout.begin[own][which]
@@ -98,7 +98,7 @@ def _check_trees(layout: Layout) -> None:
     _expect(np.array_equal(has_children, layout.tree_has_children), "tree_has_children: not what parents say")
 
 
-def _check_edges(layout: Layout, numbers: Numbers) -> None:
+def _check_edges(layout: TapeLayout, numbers: TapeNumbers) -> None:
     """Check that sums and products read what came before them, from registers that still hold it."""
     inner = np.flatnonzero(layout.op >= Op.SUM)
     begin, end = layout.begin[inner], layout.end[inner]
@@ -128,7 +128,7 @@ def _check_edges(layout: Layout, numbers: Numbers) -> None:
     _expect((numbers.weight[~of_sum] == 1).all(), "weight: expected 1 at products")
 
 
-def _check_steps(layout: Layout, steps: IntArray) -> None:
+def _check_steps(layout: TapeLayout, steps: IntArray) -> None:
     """Check that steps cover the slots of sums and products, each with instructions of one kind and one size."""
     order = np.argsort(layout.slot)
     first = int((layout.op < Op.SUM).sum())
@@ -145,7 +145,7 @@ def _check_steps(layout: Layout, steps: IntArray) -> None:
     _expect((layout.slot[layout.argument[edges]] < start[which]).all(), "steps: a step reads what comes after it")
 
 
-def _check_numbers(layout: Layout, numbers: Numbers) -> None:
+def _check_numbers(layout: TapeLayout, numbers: TapeNumbers) -> None:
     """Check that the parameters are probabilities, of which those that belong together sum to 1."""
     for name in ("weight", "bernoulli_p", "tree_p"):
         values = getattr(numbers, name)

@@ -1,26 +1,29 @@
-"""What every compiled question needs: arrays in the right precision, room to work in, rows in blocks, threads."""
+"""What every compiled question needs: arrays in the right precision, workspaces, rows in blocks, columns, threads."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from xspn.core.arrays import AnyArray
+from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
-from xspn.engine.blocks import LoopBlock
-from xspn.engine.kernels.arrays import BEST, MISSING, PARTIAL, WHOLE, Arrays, Room, arrays_of, room_for
-from xspn.engine.program import Program
-from xspn.engine.rows import RowBlock, RowChecker
+from xspn.engine.backend import Counts
+from xspn.engine.column_leaves import ColumnLeaves, LoadedRows
+from xspn.engine.kernels.arrays import Arrays, Statistics, Workspace, arrays_of, workspace_for
+from xspn.engine.program import Program, RowChecker, SumStep
 from xspn.engine.tape import Tape
+from xspn.leaves.base import cut
 
 WIDTH = 256  # rows in a block: the values of one instruction take 2 kB, and loops over rows are long enough
 CACHED = 1 << 21  # values that stay in the cache on the way up and down
 CONVERTED = 1 << 20  # cells that are converted at a time if a table is not of floats
 SMALL_TABLE = 1 << 20  # entries of tables of partial counts that are made without asking whether they are needed
 WORTH_A_THREAD = 1 << 22  # instructions × rows
+LOADED = 1 << 20  # values of columns that are computed at a time, for several blocks of rows at once
 CHUNK = 2048  # rows whose statistics are added up by themselves: the same whatever the number of threads
 
 T = TypeVar("T")
@@ -34,15 +37,13 @@ class TapeRunner:
         self.inside = np.array(~program.absent)
         self.inside.flags.writeable = False
         self.identity = np.arange(len(tape.layout))
-        self.given: LoopBlock | None = None
-        if tape.layout.n_given:
-            self.given = next(block for _, block in program.blocks if type(block) is LoopBlock)
-        self._spare: dict[tuple[int, int, bool], list[Room]] = {}
+        self.columns = ColumnLeaves(program)
+        self._spare: dict[tuple[int, int, bool], list[Workspace]] = {}
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether kernels can read rows by themselves: all variables are binary, all leaves compiled."""
-        return self.given is None and all(size in (0, 2) for size in self.program.cardinalities)
+        """Whether kernels can read rows by themselves: all variables are binary, and no leaf is a column."""
+        return not self.columns.n_slots and all(size in (0, 2) for size in self.program.cardinalities)
 
     # -- arrays ------------------------------------------------------------------------------------------------------
 
@@ -69,7 +70,7 @@ class TapeRunner:
         """The tape's arrays with the table of best completions."""
         return arrays_of(self.tape, self.dtype, self.tape.triangle_max)
 
-    # -- room --------------------------------------------------------------------------------------------------------
+    # -- workspaces --------------------------------------------------------------------------------------------------
 
     def width(self, n_rows: int, places: int) -> int:
         """Return how many rows to take at a time: so many that their values stay in the cache, in full vectors."""
@@ -77,49 +78,28 @@ class TapeRunner:
         return min(most, max(8, -(-n_rows // 8) * 8))
 
     @contextmanager
-    def room(self, width: int, places: int, down: bool) -> Iterator[Room]:
-        """Lend room to work in; it is kept for the next time."""
+    def workspace(self, width: int, places: int, down: bool) -> Iterator[Workspace]:
+        """Lend a workspace; it is kept for the next time."""
         spare = self._spare.setdefault((width, places, down), [])
         try:
             own = spare.pop()
         except IndexError:  # another thread may have taken the last one since
-            own = room_for(self.tape, self.dtype, width, len(self.inside), places, down)
+            own = workspace_for(self.tape, self.dtype, width, len(self.inside), places, down)
         yield own
         spare.append(own)
 
-    def load(self, rows: RowBlock, room: Room, mode: int = PARTIAL) -> int:
-        """Write codes and the probabilities of other leaves into room; return whether rows are whole or partial."""
-        n = len(rows)
-        room.given[:, n:] = 1
-        self.load_codes(rows, room.codes)
-        if self.given is not None:
-            room.given[:, :n] = np.exp(self.given.log_mode(rows) if mode == BEST else self.given.log_prob(rows))
-        return WHOLE if rows.whole else PARTIAL
-
-    def load_codes(self, rows: RowBlock, codes: AnyArray) -> None:
-        """Write rows as codes; what is beyond them is zero."""
-        n = len(rows)
-        codes[:, n:] = 0
-        codes[:, :n] = np.where(rows.missing, MISSING, rows.values.T == 1)
-
     # -- rows --------------------------------------------------------------------------------------------------------
 
-    def blocks(
-        self, X: AnyArray, names: Names | None, what: str, room: Room, start: int = 0, stop: int | None = None
-    ) -> Iterator[tuple[int, int, RowBlock, int]]:
-        """Yield each block of checked rows, loaded into room, with its mode; the last may be shorter than the room."""
-        for first, last, rows in self.row_blocks(X, names, what, room.codes.shape[1], start, stop):
-            yield first, last, rows, self.load(rows, room)
-
-    def row_blocks(
+    def loaded_rows(
         self, X: AnyArray, names: Names | None, what: str, width: int, start: int = 0, stop: int | None = None
-    ) -> Iterator[tuple[int, int, RowBlock]]:
-        """Yield each block of checked rows."""
+    ) -> Iterator[LoadedRows]:
+        """Yield checked rows with the values of their columns: as many at a time as make calls to leaves worth it."""
         checker = RowChecker(self.program.domains, names)
         end = len(X) if stop is None else stop
-        for first in range(start, end, width):
-            last = min(first + width, end)
-            yield first, last, checker.block(X, first, last, what)
+        step = width * max(1, min(CHUNK, LOADED // max(1, self.columns.n_slots)) // width)
+        for first in range(start, end, step):
+            last = min(first + step, end)
+            yield LoadedRows(first, last, checker.block(X, first, last, what), self.columns)
 
     def over_rows(
         self, X: AnyArray, names: Names | None, what: str, width: int, kernel: Callable[[AnyArray, int, int], int]
@@ -155,3 +135,43 @@ class TapeRunner:
             return [run(*part) for part in chunks]
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(lambda part: run(*part), chunks))
+
+    # -- statistics --------------------------------------------------------------------------------------------------
+
+    def new_statistics(self, n_partial: int) -> "GatheredStatistics":
+        """Return zeros for the statistics of a tape, with so many entries for partial counts."""
+        t = self.arrays_without_counts
+        kernels = Statistics(
+            sums=np.zeros(len(t.weight)),
+            bernoulli=np.zeros((len(t.bernoulli_variable), 2)),
+            whole=np.zeros(len(t.count_w)),
+            partial=np.zeros(n_partial),
+            tree=np.zeros((len(t.tree_variable), 4)),
+        )
+        return GatheredStatistics(kernels, self.columns.new_counts())
+
+    def total(self, parts: "list[GatheredStatistics]", n_partial: int, log_prob: FloatArray) -> Counts:
+        """Return what was gathered in chunks of rows, step by step and block by block of the program."""
+        found = sum(parts[1:], start=parts[0]) if parts else self.new_statistics(n_partial)
+        steps = [step for step in self.program.steps if isinstance(step, SumStep)]
+        flat, source = np.zeros(sum(step.children.size for step in steps)), self.tape.layout.weight_source
+        flat[source[source >= 0]] = found.kernels.sums[source >= 0]
+        sums = cut(flat, np.array([step.children.size for step in steps], dtype=np.int64))
+        leaves = [block.counts_of_kernels(found.kernels) for _, block in self.program.native.values()]
+        return Counts(
+            [own.reshape(step.children.shape) for own, step in zip(sums, steps, strict=True)],
+            [*leaves, *found.columns],
+            log_prob,
+        )
+
+
+@dataclass
+class GatheredStatistics:
+    """What kernels have gathered of some rows, and what columns have: additive."""
+
+    kernels: Statistics
+    columns: list[FloatArray]
+
+    def __add__(self, other: "GatheredStatistics") -> "GatheredStatistics":
+        kernels = Statistics(*(a + b for a, b in zip(self.kernels, other.kernels, strict=True)))
+        return GatheredStatistics(kernels, [a + b for a, b in zip(self.columns, other.columns, strict=True)])

@@ -1,17 +1,13 @@
 """From a program to its tape: the order of a depth-first walk, registers, and parameters as probabilities."""
 
-from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
 
-from xspn.core.arrays import BoolArray, IntArray
-from xspn.engine.bernoulli_block import BernoulliBlock
-from xspn.engine.blocks import LoopBlock
-from xspn.engine.count_block import CountBlock
+from xspn.core.arrays import AnyArray, BoolArray, IntArray
 from xspn.engine.program import ProductStep, Program, SumStep
-from xspn.engine.tape import Layout, Numbers, Op, Tape, first_edges_down
-from xspn.engine.tree_block import TreeBlock
+from xspn.engine.tape import Op, Tape, TapeLayout, TapeNumbers, first_edges_down
+from xspn.leaves.blocks import Shape
 
 
 def tape_of(program: Program) -> Tape:
@@ -20,48 +16,23 @@ def tape_of(program: Program) -> Tape:
     return Tape(layout, numbers_of(program, layout))
 
 
-def numbers_of(program: Program, layout: Layout) -> Numbers:
+def numbers_of(program: Program, layout: TapeLayout) -> TapeNumbers:
     """Return the parameters of a program in the order of a tape: its own, or that of the program it was fitted from."""
-    parts = _Parts.of(program)
     weights = [np.exp(step.log_weights.ravel()) for step in program.steps if isinstance(step, SumStep)]
     own = np.concatenate([*weights, [1.0]])  # the last one is what −1, a product's edge, reads
-    p = np.empty(0) if parts.bernoulli is None else parts.bernoulli.p[layout.bernoulli_leaf]
-    trees = np.empty((0, 4)) if parts.tree is None else parts.tree.tables[layout.tree_source]
-    return Numbers(
-        weight=own[layout.weight_source],
-        bernoulli_p=np.stack([1 - p, p], axis=1),
-        tree_p=trees,
-        count_log_w=np.empty(0) if parts.count is None else parts.count.log_weights.copy(),
-    )
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """The program's blocks by family, with their first slots."""
-
-    bernoulli: BernoulliBlock | None = None
-    count: CountBlock | None = None
-    tree: TreeBlock | None = None
-    given: LoopBlock | None = None
-    bernoulli_start: int = 0
-    count_start: int = 0
-    tree_start: int = 0
-    given_start: int = 0
-
-    @classmethod
-    def of(cls, program: Program) -> "_Parts":
-        found: dict[str, object] = {}
-        families = {BernoulliBlock: "bernoulli", CountBlock: "count", TreeBlock: "tree", LoopBlock: "given"}
-        for start, block in program.blocks:
-            name = families[type(block)]
-            found[name], found[f"{name}_start"] = block, start
-        return cls(**found)  # type: ignore[arg-type]
+    arrays: dict[str, AnyArray] = {
+        "bernoulli_p": np.empty((0, 2)),
+        "tree_p": np.empty((0, 4)),
+        "count_log_w": np.empty(0),
+    }
+    for _, block in program.native.values():
+        arrays |= block.number_arrays()
+    return TapeNumbers(weight=own[layout.weight_source], **arrays)
 
 
 class _Writer:
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.parts = _Parts.of(program)
         n = program.n_slots
         self.op = np.zeros(n, dtype=np.int64)
         self.begin = np.zeros(n, dtype=np.int64)
@@ -71,18 +42,24 @@ class _Writer:
         self.sources: list[IntArray] = []
         self.n_edges = 0
 
-    def layout(self) -> Layout:
+    def layout(self) -> TapeLayout:
         self._leaves()
         self._inner_nodes()
         order = self._walk()
         place = np.full(len(self.op), -1)
         place[order] = np.arange(len(order))
         argument = np.concatenate([*self.below, np.empty(0, dtype=np.int64)])
-        bernoulli, count, tree = self.parts.bernoulli, self.parts.count, self.parts.tree
         none = np.empty(0, dtype=np.int64)
+        of_leaves: dict[str, AnyArray] = {
+            **dict.fromkeys(("bernoulli_variable", "bernoulli_leaf", "count_variable", "count_size"), none),
+            **dict.fromkeys(("tree_variable", "tree_parent", "tree_source"), none),
+            "tree_has_children": np.empty(0, dtype=bool),
+        }
+        for _, block in self.program.native.values():
+            of_leaves |= block.layout_arrays()
         begin, end, inner = self.begin[order], self.end[order], self.op[order] >= Op.SUM
         fresh = first_edges_down(np.flatnonzero(inner), begin, end, place[argument])
-        return Layout(
+        return TapeLayout(
             op=self.op[order].astype(np.uint8),
             slot=order,
             begin=begin,
@@ -91,34 +68,26 @@ class _Writer:
             register=_registers(inner, begin, end, place[argument], fresh),
             argument=place[argument],
             fresh=fresh,
-            bernoulli_variable=none if bernoulli is None else bernoulli.entry_variables,
-            bernoulli_leaf=none if bernoulli is None else bernoulli.entry_leaves,
-            count_variable=none if count is None else count.entry_variables,
-            count_size=none if count is None else count.triangles.sizes,
-            tree_variable=none if tree is None else tree.entry_variables,
-            tree_parent=none if tree is None else tree.entry_parents,
-            tree_has_children=np.empty(0, dtype=bool) if tree is None else tree.entry_has_children,
             weight_source=np.concatenate([*self.sources, none]),
-            tree_source=none if tree is None else tree.entry_sources,
+            **of_leaves,
         )
 
     def _leaves(self) -> None:
-        parts = self.parts
-        if parts.bernoulli is not None:
-            self._set(parts.bernoulli_start, Op.BERNOULLI, parts.bernoulli.entry_ends)
-        if parts.count is not None:
-            self._set(parts.count_start, Op.COUNT, parts.count.entry_ends)
-        if parts.tree is not None:
-            self._set(parts.tree_start, Op.TREE, parts.tree.entry_ends)
-        if parts.given is not None:
-            self._set(parts.given_start, Op.GIVEN, np.zeros(parts.given.n_slots, dtype=np.int64))
+        for shape, (start, block) in self.program.native.items():
+            self._set(start, Op(shape), block.entry_ends)
+            if shape is Shape.COUNT:
+                self.leaf[start : start + block.n_slots] = np.arange(block.n_slots)
+        first = 0
+        for start, column in self.program.columns:
+            self._set(start, Op.COLUMN, np.zeros(column.n_slots, dtype=np.int64))
+            self.leaf[start : start + column.n_slots] = first + np.arange(column.n_slots)
+            first += column.n_slots
 
     def _set(self, start: int, op: Op, ends: IntArray) -> None:
         """Write the instructions of consecutive slots, whose entries follow one another up to `ends`."""
         own = slice(start, start + len(ends))
         self.op[own] = op
         self.begin[own], self.end[own] = np.concatenate([[0], ends[:-1]]), ends
-        self.leaf[own] = np.arange(len(ends)) if op in (Op.COUNT, Op.GIVEN) else 0
 
     def _inner_nodes(self) -> None:
         read = 0  # weights of the sums of earlier steps

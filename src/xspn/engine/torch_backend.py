@@ -1,7 +1,8 @@
 """The torch back end: the program's steps as operations on tensors, on any device that torch knows.
 
-It works with probabilities, as the compiled kernels do, and has rows of very small probability computed again in the
-same way. Questions that walk down to single leaves (completions, samples) and EM are answered on the CPU.
+It works with probabilities, as the numba kernels do, and has rows of very small probability computed again in the same
+way. Leaves of other shapes than the device knows are columns, which the leaves compute before. Questions that walk down
+to single leaves (completions, samples) and EM are answered on the CPU.
 """
 
 from collections.abc import Iterator
@@ -16,20 +17,16 @@ from torch import Tensor
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.core.errors import QueryError
-from xspn.engine.automatic import Automatic
-from xspn.engine.backend import Backend, Counts
-from xspn.engine.bernoulli_block import BernoulliBlock
-from xspn.engine.count_block import CountBlock
-from xspn.engine.linear import LinearBackend
-from xspn.engine.program import Program, SumStep
-from xspn.engine.rows import RowBlock, RowChecker
+from xspn.engine.backend import Backend, Counts, LinearBackend
+from xspn.engine.choice import Automatic
+from xspn.engine.column_leaves import ColumnLeaves
+from xspn.engine.numpy_backend import normalized
+from xspn.engine.passes import Semiring
+from xspn.engine.program import Program, RowChecker, SumStep
 from xspn.engine.tape import Tape
 from xspn.engine.tape_writer import tape_of
-from xspn.engine.torch_steps import Products, Sums
-from xspn.engine.torch_tables import Bernoullis, Cells, Tables, Trees
-from xspn.engine.torch_tables import Counts as CountTables
-from xspn.engine.tree_block import TreeBlock
-from xspn.engine.up import Semiring
+from xspn.engine.torch_tables import TENSORS, Cells, DeviceArrays, LeafTensors, ProductTensors, SumTensors
+from xspn.leaves.blocks import RowBlock
 
 if TYPE_CHECKING:
     from xspn.engine.torch_kernel import TapeKernel
@@ -40,7 +37,7 @@ CELLS = {"cpu": 1 << 22, "cuda": 1 << 31}  # slots × rows at a time
 
 
 class TorchBackend(LinearBackend):
-    """Runs a program of binary variables on a device.
+    """Runs a program on a device.
 
     Args:
         program: The program.
@@ -54,31 +51,24 @@ class TorchBackend(LinearBackend):
         self.dtype = PRECISIONS[dtype]
         self.least = LEAST[self.dtype]
         self._names = (device, dtype)
-        to = Tables(self.device, self.dtype)
+        to = DeviceArrays(self.device, self.dtype)
         n = len(program.domains)
-        self._leaves: list[tuple[int, int, Bernoullis | CountTables | Trees]] = []
-        for start, block in program.blocks:
-            made: Bernoullis | CountTables | Trees
-            if isinstance(block, BernoulliBlock):
-                made = Bernoullis(block, n, to)
-            elif isinstance(block, CountBlock):
-                made = CountTables(block, n, to)
-            elif isinstance(block, TreeBlock):
-                made = Trees(block, to)
-            else:
-                raise QueryError(
-                    "torch: expected Bernoulli, Chow-Liu and counting exchangeable leaves, found a leaf of another "
-                    "family; use backend='compiled' or 'simple'"
-                )
-            self._leaves.append((start, start + block.n_slots, made))
-        self._steps = [Sums(step, to) if isinstance(step, SumStep) else Products(step, to) for step in program.steps]
+        self._leaves: list[tuple[int, int, LeafTensors]] = [
+            (start, start + block.n_slots, TENSORS[shape](block, n, to))
+            for shape, (start, block) in program.native.items()
+        ]
+        self._columns = ColumnLeaves(program, self.device)
+        self._steps = [
+            SumTensors(step, to) if isinstance(step, SumStep) else ProductTensors(step, to) for step in program.steps
+        ]
+        self._is_plain = not self._columns.n_slots and all(size in (0, 2) for size in program.cardinalities)
         self._inside = torch.as_tensor(~program.absent, device=self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TorchBackend, (self.program, *self._names)  # tensors are made again on the device that is there
 
     @cached_property
-    def careful(self) -> Backend:
+    def fallback(self) -> Backend:
         """The back end for rows of very small probability, and for questions that this one does not answer."""
         if self.dtype is torch.float32:
             return TorchBackend(self.program, self._names[0], "float64")
@@ -87,7 +77,7 @@ class TorchBackend(LinearBackend):
     @cached_property
     def _kernel(self) -> "TapeKernel | None":
         """The whole tape as one kernel, on devices that have Triton; elsewhere steps are operations on tensors."""
-        if self.device.type != "cuda" or find_spec("triton") is None:
+        if self.device.type != "cuda" or find_spec("triton") is None or self._columns.n_slots:
             return None
         from xspn.engine.torch_kernel import TapeKernel
 
@@ -112,34 +102,43 @@ class TorchBackend(LinearBackend):
 
     def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
         """Return the logarithm of the root's value."""
-        p = np.empty(len(X))
+        p, log_share = np.empty(len(X)), np.zeros(len(X))
         for start, stop, cells in self._blocks(X, names, what, passes=0 if self._kernel else 1):
             found = self._kernel.run(cells.codes) if self._kernel else self._up(cells)[self.program.root]
             p[start:stop] = found.double().cpu().numpy()
-        return self._logarithms(p, X, names, what)
+            log_share[start:stop] = cells.log_share
+        return self._logarithms(p, log_share, X, names, what)
 
     def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
         """Go up and down, with derivatives on the way down."""
-        table = np.empty((*evidence.shape, 2))
-        p = np.empty(len(evidence))
+        table = np.zeros((*evidence.shape, self.program.largest_cardinality))
+        p, binary = np.empty(len(evidence)), np.array(self.program.cardinalities) == 2
         for start, stop, cells in self._blocks(evidence, names, "evidence", passes=3):
             values = self._up(cells)
-            ones = self._joint_with_one(cells, values)
-            total = values[self.program.root]
-            share = torch.where(cells.seen > 0, cells.ones, (ones / total).clamp_(max=1))
-            table[start:stop, :, 1] = share.T.double().cpu().numpy()
+            derivatives = self._down(values)
+            total, out = values[self.program.root], table[start:stop]
+            ones = torch.zeros_like(cells.ones)
+            for first, last, leaves in self._leaves:
+                leaves.add_marginals(cells, values[first:last], derivatives[first:last], ones)
+            ones /= total
+            if cells.rows is not None:
+                self._columns.add_marginals(cells.rows, self._column_flow(values, derivatives, total), out)
+                ones += torch.as_tensor(out[:, :, 1].T, device=self.device)
+            share = torch.where(cells.seen > 0, cells.ones, ones.clamp_(max=1))
+            out[:, binary, 1] = share.T.double().cpu().numpy()[:, binary]
+            out[:, binary, 0] = 1.0 - out[:, binary, 1]
             p[start:stop] = total.double().cpu().numpy()
-        np.subtract(1.0, table[:, :, 1], out=table[:, :, 0])
         table[:, self.program.absent] = np.nan
-        return self._mended(table, p, evidence, names)
+        table = table if self._is_plain else normalized(table, self.program)
+        return self._recompute_underflow(table, p, evidence, names)
 
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
-        """Ask the careful back end."""
-        return self.careful.log_values(rows, semiring)
+        """Ask the fallback."""
+        return self.fallback.log_values(rows, semiring)
 
     def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
-        """Ask the careful back end."""
-        return self.careful.counts(X, weights, names)
+        """Ask the fallback."""
+        return self.fallback.counts(X, weights, names)
 
     # -- passes ------------------------------------------------------------------------------------------------------
 
@@ -148,36 +147,53 @@ class TorchBackend(LinearBackend):
         values = torch.empty((self.program.n_slots, n_rows), dtype=self.dtype, device=self.device)
         for start, stop, leaves in self._leaves:
             values[start:stop] = leaves.values(cells)
+        if cells.rows is not None:
+            logs, cells.log_share = self._columns.logarithms(cells.rows)
+            values[self._column_slots] = torch.as_tensor(np.exp(logs), dtype=self.dtype, device=self.device)
         for step in self._steps:
             step.up(values)
         return values
 
-    def _joint_with_one(self, cells: Cells, values: Tensor) -> Tensor:
-        """Return P(X_v = 1, evidence) for missing v: (variables, rows)."""
-        slopes = torch.zeros_like(values)
-        slopes[self.program.root] = 1
+    def _down(self, values: Tensor) -> Tensor:
+        """Return the derivative of the root's value by every slot."""
+        derivatives = torch.zeros_like(values)
+        derivatives[self.program.root] = 1
         for step in reversed(self._steps):
-            step.down(values, slopes)
-        ones = torch.zeros_like(cells.ones)
-        for start, stop, leaves in self._leaves:
-            leaves.add_marginals(cells, values[start:stop], slopes[start:stop], ones)
-        return ones
+            step.down(values, derivatives)
+        return derivatives
+
+    @cached_property
+    def _column_slots(self) -> Tensor:
+        slots = [np.arange(start, start + block.n_slots) for start, block in self.program.columns]
+        return torch.as_tensor(np.concatenate([np.empty(0, dtype=np.int64), *slots]), device=self.device)
+
+    def _column_flow(self, values: Tensor, derivatives: Tensor, total: Tensor) -> FloatArray:
+        """Return the share of each row that flows into columns: (slots, rows)."""
+        flow = values[self._column_slots] * derivatives[self._column_slots]
+        share = torch.where(total >= self.least, flow / total, torch.zeros_like(flow))  # others are computed again
+        return np.asarray(share.double().cpu().numpy())
 
     def _blocks(self, X: AnyArray, names: Names | None, what: str, passes: int = 1) -> Iterator[tuple[int, int, Cells]]:
         """Yield blocks of rows on the device; what is neither 0 nor 1 nor missing is refused by its place."""
         most = CELLS[self.device.type if self.device.type in CELLS else "cuda"] // max(passes, 1)
         step = max(64, most // max(self.program.n_slots if passes else 1, len(self.program.domains)))
+        checker = RowChecker(self.program.domains, names)
         for start in range(0, len(X), step):
             stop = min(start + step, len(X))
+            if not self._is_plain:
+                rows = checker.block(X, start, stop, what)
+                own = torch.as_tensor(rows.values, device=self.device).T
+                yield start, stop, Cells(own == 0, own == 1, self.dtype, own.isnan(), rows)
+                continue
             raw = X[start:stop]
             # A copy in an order and a type that torch has: of bytes as they are here, and never read-only.
             kind = np.float64 if raw.dtype.kind not in "biuf" or raw.dtype.itemsize > 8 else raw.dtype.newbyteorder("=")
             raw = np.array(raw, dtype=np.uint8 if raw.dtype == bool else kind, order="C")
-            rows = torch.from_numpy(raw).to(self.device).T
-            zeros, ones = rows == 0, rows == 1
-            strange = ~(zeros | ones | rows.isnan()) if raw.dtype.kind == "f" else ~(zeros | ones)
+            own = torch.from_numpy(raw).to(self.device).T
+            zeros, ones = own == 0, own == 1
+            strange = ~(zeros | ones | own.isnan()) if raw.dtype.kind == "f" else ~(zeros | ones)
             if bool(strange[self._inside].any()):
-                RowChecker(self.program.domains, names).block(X, start, stop, what)
+                checker.block(X, start, stop, what)
             zeros[~self._inside], ones[~self._inside] = True, False
             yield start, stop, Cells(zeros, ones, self.dtype)
 

@@ -12,22 +12,22 @@ import triton.language as tl
 from torch import Tensor
 
 from xspn.core.arrays import AnyArray
-from xspn.engine.tape import Tape
+from xspn.engine.tape import Op, Tape
 
 ROWS = 128  # of a group: one for each thread, so that a thread reads back only what it has written itself
 GROUPS = 16  # at a time, for each multiprocessor
 
 
 class TapeKernel:
-    """A tape on a device."""
+    """A tape without columns on a device."""
 
     def __init__(self, tape: Tape, device: torch.device, dtype: torch.dtype) -> None:
         layout, numbers = tape.layout, tape.numbers
         self._dtype, self._device = dtype, device
         starts = np.zeros(len(layout), dtype=np.int64)
-        count = layout.op == 1
+        count = layout.op == Op.COUNT
         starts[count] = layout.triangles.table_starts[layout.leaf[count]]
-        self._n_registers, self._room = layout.n_registers, max(1, 2 * layout.largest_tree)
+        self._n_registers, self._n_messages = layout.n_registers, max(1, 2 * layout.largest_tree)
         self._n_instructions = len(layout)
         self._arguments = [
             *(self._places(a) for a in (layout.op, layout.begin, layout.end, starts, layout.register)),
@@ -54,7 +54,7 @@ class TapeKernel:
         blocks = -(-n_rows // ROWS)
         groups = min(blocks, GROUPS * _multiprocessors(self._device))
         values = torch.empty((groups, self._n_registers, ROWS), dtype=self._dtype, device=self._device)
-        below = torch.empty((groups, self._room, ROWS), dtype=self._dtype, device=self._device)
+        below = torch.empty((groups, self._n_messages, ROWS), dtype=self._dtype, device=self._device)
         out = torch.empty(n_rows, dtype=self._dtype, device=self._device)
         _walk[(groups,)](
             *self._arguments,
@@ -67,8 +67,12 @@ class TapeKernel:
             groups,
             self._n_instructions,
             self._n_registers,
-            self._room,
+            self._n_messages,
             ROWS=ROWS,
+            FACTORS=int(Op.FACTORS),
+            COUNT=int(Op.COUNT),
+            TREE=int(Op.TREE),
+            SUM=int(Op.SUM),
             num_warps=ROWS // 32,
         )
         return out
@@ -103,13 +107,17 @@ def _walk(  # type: ignore[no-untyped-def]
     n_groups,
     n_instructions,
     n_registers,
-    room,
+    n_messages,
     ROWS: tl.constexpr,
+    FACTORS: tl.constexpr,
+    COUNT: tl.constexpr,
+    TREE: tl.constexpr,
+    SUM: tl.constexpr,
 ):
     group = tl.program_id(0)
     lane = tl.arange(0, ROWS)
     own = values + group.to(tl.int64) * n_registers * ROWS + lane
-    messages = below + group.to(tl.int64) * room * ROWS + lane
+    messages = below + group.to(tl.int64) * n_messages * ROWS + lane
     one = tl.full([ROWS], 1.0, values.dtype.element_ty)
     nothing = tl.zeros([ROWS], values.dtype.element_ty)
     for block in range(group, n_blocks, n_groups):
@@ -122,13 +130,13 @@ def _walk(  # type: ignore[no-untyped-def]
             b = tl.load(ends + i)
             target = own + tl.load(registers + i) * ROWS
             result = one
-            if op == 0:
+            if op == FACTORS:
                 for e in range(a, b):
                     code = tl.load(cells + tl.load(bernoulli_variable + e).to(tl.int64) * n_rows, inside, 0)
                     zero_p = tl.load(bernoulli_p + 2 * e)
                     one_p = tl.load(bernoulli_p + 2 * e + 1)
                     result *= tl.where(code == 1, one_p, tl.where(code == 0, zero_p, one))
-            elif op == 1:
+            elif op == COUNT:
                 ones = tl.zeros([ROWS], tl.int32)
                 seen = tl.zeros([ROWS], tl.int32)
                 for e in range(a, b):
@@ -136,7 +144,7 @@ def _walk(  # type: ignore[no-untyped-def]
                     ones += (code == 1).to(tl.int32)
                     seen += (code != 2).to(tl.int32)
                 result = tl.load(table + tl.load(starts + i) + seen * (seen + 1) // 2 + ones)
-            elif op == 2:
+            elif op == TREE:
                 for j in range(b - a):
                     code = tl.load(cells + tl.load(tree_variable + a + j).to(tl.int64) * n_rows, inside, 0)
                     tl.store(messages + 2 * j * ROWS, tl.where(code == 1, nothing, one))
@@ -154,7 +162,7 @@ def _walk(  # type: ignore[no-untyped-def]
                         above = messages + 2 * parent * ROWS
                         tl.store(above, tl.load(above) * to_zero)
                         tl.store(above + ROWS, tl.load(above + ROWS) * to_one)
-            elif op == 4:
+            elif op == SUM:
                 result = nothing
                 for e in range(a, b):
                     result += tl.load(weights + e) * tl.load(own + tl.load(children + e) * ROWS)

@@ -1,25 +1,41 @@
-"""A program's leaf blocks as torch tensors: all leaves of a family at once; rows are the last axis."""
+"""A program on a device of torch: leaf blocks by their shapes, and steps; rows are the last axis."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from xspn.core.arrays import AnyArray, IntArray
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.logspace import safe_log
-from xspn.engine.bernoulli_block import BernoulliBlock
-from xspn.engine.count_block import CountBlock
-from xspn.engine.tree_block import TreeBlock
+from xspn.engine.program import ProductStep, SumStep
+from xspn.leaves.blocks import RowBlock, Shape, ShapedBlock
+from xspn.leaves.count_block import Triangles
 
 
 class Cells:
-    """A block of rows on the device: (variables, rows), 1 where a value is zero, is one, is there; 0 elsewhere."""
+    """A block of rows on the device: (variables, rows), 1 where a value is zero, is one, is there; 0 elsewhere.
 
-    def __init__(self, zeros: Tensor, ones: Tensor, dtype: torch.dtype) -> None:
+    Attributes:
+        rows: The rows for leaves that the device does not evaluate, if there are such leaves.
+        log_share: What to add to the logarithm of the root's value (see `ColumnLeaves`).
+    """
+
+    def __init__(
+        self,
+        zeros: Tensor,
+        ones: Tensor,
+        dtype: torch.dtype,
+        missing: Tensor | None = None,
+        rows: RowBlock | None = None,
+    ) -> None:
         self._is_zero, self._is_one, self._dtype = zeros, ones, dtype
+        self._missing = missing
+        self.rows = rows
+        self.log_share: FloatArray | float = 0.0
 
     @cached_property
     def zeros(self) -> Tensor:
@@ -34,7 +50,7 @@ class Cells:
     @cached_property
     def seen(self) -> Tensor:
         """1 where there is a value."""
-        return self.zeros + self.ones
+        return self.zeros + self.ones if self._missing is None else (~self._missing).to(self._dtype)
 
     @property
     def codes(self) -> Tensor:
@@ -42,7 +58,7 @@ class Cells:
         return torch.where(self._is_zero, 0, torch.where(self._is_one, 1, 2)).to(torch.uint8).contiguous()
 
 
-class Tables:
+class DeviceArrays:
     """Puts arrays where they are needed, in one precision."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype) -> None:
@@ -57,27 +73,35 @@ class Tables:
         return torch.as_tensor(np.ascontiguousarray(array), dtype=torch.int64, device=self.device)
 
 
-class Bernoullis:
-    """Each slot is a product of Bernoulli leaves: a matrix product of logarithms, and one exponential."""
+class LeafTensors(Protocol):
+    """All leaves of one shape."""
 
-    def __init__(self, block: BernoulliBlock, n_variables: int, to: Tables) -> None:
-        ends = block.entry_ends
-        slots = np.repeat(np.arange(block.n_slots), np.diff(ends, prepend=0))
-        p = block.p[block.entry_leaves]
-        log_p = safe_log(np.stack([1 - p, p]))
+    def values(self, cells: Cells) -> Tensor:
+        """Return the probability of what is seen: (slots, rows)."""
+
+    def add_marginals(self, cells: Cells, values: Tensor, derivatives: Tensor, out: Tensor) -> None:
+        """Add P(X_v = 1, evidence) for missing v: (variables, rows)."""
+
+
+class FactorTensors:
+    """Each slot is a product of factors: a matrix product of logarithms, and one exponential."""
+
+    def __init__(self, block: ShapedBlock, n_variables: int, to: DeviceArrays) -> None:
+        variables, p = block.layout_arrays()["bernoulli_variable"], block.number_arrays()["bernoulli_p"].T
+        slots = np.repeat(np.arange(block.n_slots), np.diff(block.entry_ends, prepend=0))
+
+        def matrix(values: AnyArray) -> AnyArray:
+            """Return values of zero and of one, side by side: (slots, 2 · variables)."""
+            out = np.zeros((block.n_slots, len(values), n_variables))
+            for which, own in enumerate(values):
+                out[slots, which, variables] = own
+            return out.reshape(block.n_slots, -1)
+
+        log_p = safe_log(p)
         impossible = np.isneginf(log_p)
-        self._log = to.numbers(self._matrix(np.where(impossible, 0.0, log_p), slots, block, n_variables))
-        self._p_one = to.numbers(self._matrix(np.stack([p]), slots, block, n_variables).T)
-        never = self._matrix(impossible.astype(float), slots, block, n_variables)
-        self._never = to.numbers(never) if impossible.any() else None
-
-    @staticmethod
-    def _matrix(values: AnyArray, slots: IntArray, block: BernoulliBlock, n_variables: int) -> AnyArray:
-        """Return values of zero and of one, side by side: (slots, 2 · variables)."""
-        out = np.zeros((block.n_slots, len(values), n_variables))
-        for which, own in enumerate(values):
-            out[slots, which, block.entry_variables] = own
-        return out.reshape(block.n_slots, -1)
+        self._log = to.numbers(matrix(np.where(impossible, 0.0, log_p)))
+        self._p_one = to.numbers(matrix(p[1:]).T)
+        self._never = to.numbers(matrix(impossible.astype(float))) if impossible.any() else None
 
     def values(self, cells: Cells) -> Tensor:
         """Return the probability of what is seen: (slots, rows)."""
@@ -87,22 +111,23 @@ class Bernoullis:
             out[(self._never @ both) > 0] = 0
         return out
 
-    def add_marginals(self, cells: Cells, values: Tensor, slopes: Tensor, out: Tensor) -> None:
+    def add_marginals(self, cells: Cells, values: Tensor, derivatives: Tensor, out: Tensor) -> None:
         """Add P(X_v = 1, evidence) for missing v."""
-        out += self._p_one @ (values * slopes)
+        out += self._p_one @ (values * derivatives)
 
 
-class Counts:
-    """Exchangeable leaves over counts: matrix products count, a table answers."""
+class CountTensors:
+    """Leaves that count ones: matrix products count, a table answers."""
 
-    def __init__(self, block: CountBlock, n_variables: int, to: Tables) -> None:
-        own = block.triangles
+    def __init__(self, block: ShapedBlock, n_variables: int, to: DeviceArrays) -> None:
+        arrays = block.layout_arrays()
+        own = Triangles(arrays["count_size"])
         mask = np.zeros((block.n_slots, n_variables))
-        mask[np.repeat(np.arange(block.n_slots), own.sizes), block.entry_variables] = 1
+        mask[np.repeat(np.arange(block.n_slots), own.sizes), arrays["count_variable"]] = 1
         self._mask = to.numbers(mask)
         self._starts = to.indices(own.table_starts)[:, None]
         self._sizes = to.numbers(own.sizes)[:, None]
-        self._table = to.numbers(np.exp(own.table(block.log_weights, np.logaddexp)))
+        self._table = to.numbers(np.exp(own.table(block.number_arrays()["count_log_w"], np.logaddexp)))
 
     def _at(self, k: Tensor, s: Tensor) -> Tensor:
         place = (k * (k + 1) * 0.5 + s).long().add_(self._starts)
@@ -112,12 +137,12 @@ class Counts:
         """Return M[k, s]: (slots, rows)."""
         return self._at(self._mask @ cells.seen, self._mask @ cells.ones)
 
-    def add_marginals(self, cells: Cells, values: Tensor, slopes: Tensor, out: Tensor) -> None:
+    def add_marginals(self, cells: Cells, values: Tensor, derivatives: Tensor, out: Tensor) -> None:
         """Add P(X_v = 1, evidence) for missing v: one more one takes (k, s) to (k+1, s+1)."""
         k, s = self._mask @ cells.seen + 1, self._mask @ cells.ones + 1
-        room = k <= self._sizes
-        more = self._at(torch.where(room, k, 0 * k), torch.where(room, s, 0 * s))
-        out += self._mask.T @ torch.where(room, more * slopes, 0 * slopes)
+        free = k <= self._sizes
+        more = self._at(torch.where(free, k, 0 * k), torch.where(free, s, 0 * s))
+        out += self._mask.T @ torch.where(free, more * derivatives, 0 * derivatives)
 
 
 @dataclass(frozen=True)
@@ -129,16 +154,19 @@ class _Group:
     is_root: bool
 
 
-class Trees:
+class TreeTensors:
     """Chow-Liu trees, all of them level by level: messages to the roots, and posteriors back."""
 
-    def __init__(self, block: TreeBlock, to: Tables) -> None:
+    def __init__(self, block: ShapedBlock, n_variables: int, to: DeviceArrays) -> None:
+        arrays = block.layout_arrays()
         self.n_slots = block.n_slots
-        self._variables = to.indices(block.entry_variables)
-        self._p = to.numbers(block.tables[block.entry_sources].T)[:, :, None]  # (4, entries, 1)
+        self._variables = to.indices(arrays["tree_variable"])
+        self._p = to.numbers(block.number_arrays()["tree_p"].T)[:, :, None]  # (4, entries, 1)
         sizes = np.diff(block.entry_ends, prepend=0)
-        self._tree = to.indices(np.repeat(np.arange(block.n_slots), sizes))
-        self._groups = _groups(block, to)
+        tree = np.repeat(np.arange(block.n_slots), sizes)
+        starts = np.repeat(block.entry_ends - sizes, sizes)
+        self._tree = to.indices(tree)
+        self._groups = _groups(np.where(arrays["tree_parent"] < 0, -1, starts + arrays["tree_parent"]), tree, to)
 
     def _messages(self, cells: Cells) -> tuple[Tensor, Tensor, Tensor]:
         """Return P(evidence at and below i | X_i = 0 or 1), and that of whole trees."""
@@ -158,7 +186,7 @@ class Trees:
         """Return the probability of what is seen: (trees, rows)."""
         return self._messages(cells)[2]
 
-    def add_marginals(self, cells: Cells, values: Tensor, slopes: Tensor, out: Tensor) -> None:
+    def add_marginals(self, cells: Cells, values: Tensor, derivatives: Tensor, out: Tensor) -> None:
         """Add P(X_v = 1, evidence) for missing v."""
         zero, one, _ = self._messages(cells)
         single = torch.empty_like(zero)  # P(X_i = 1 | evidence)
@@ -170,7 +198,7 @@ class Trees:
             else:
                 above = single[group.parents]
                 single[group.entries] = (1 - above) * given_zero + above * _share(p[3] * b1, p[2] * b0)
-        out.index_add_(0, self._variables, single * (values * slopes)[self._tree])
+        out.index_add_(0, self._variables, single * (values * derivatives)[self._tree])
 
 
 def _share(part: Tensor, rest: Tensor) -> Tensor:
@@ -178,12 +206,8 @@ def _share(part: Tensor, rest: Tensor) -> Tensor:
     return torch.where(total > 0, part / torch.where(total > 0, total, torch.ones_like(total)), part)
 
 
-def _groups(block: TreeBlock, to: Tables) -> list[_Group]:
+def _groups(parents: IntArray, tree: IntArray, to: DeviceArrays) -> list[_Group]:
     """Return groups in the order in which they tell their parents: the deepest first, one child of each at a time."""
-    sizes = np.diff(block.entry_ends, prepend=0)
-    starts = np.repeat(block.entry_ends - sizes, sizes)
-    parents = np.where(block.entry_parents < 0, -1, starts + block.entry_parents)
-    tree = np.repeat(np.arange(block.n_slots), sizes)
     depth = np.zeros(len(parents), dtype=np.int64)
     for i, parent in enumerate(parents):  # parents come before children
         depth[i] = 0 if parent < 0 else depth[parent] + 1
@@ -199,3 +223,67 @@ def _groups(block: TreeBlock, to: Tables) -> list[_Group]:
             above = tree[own] if level == 0 else parents[own]
             groups.append(_Group(to.indices(own), to.indices(above), level == 0))
     return groups
+
+
+# How each shape is evaluated; other blocks are columns, computed by the leaves' contract.
+TENSORS: dict[Shape, Callable[[ShapedBlock, int, DeviceArrays], LeafTensors]] = {
+    Shape.FACTORS: FactorTensors,
+    Shape.COUNT: CountTensors,
+    Shape.TREE: TreeTensors,
+}
+
+
+# -- steps -------------------------------------------------------------------------------------------------------------
+
+
+class SumTensors:
+    """Sums of one level and one number of children."""
+
+    def __init__(self, step: SumStep, to: DeviceArrays) -> None:
+        self._own = slice(step.start, step.stop)
+        self._children = [to.indices(child) for child in step.children]
+        self._weights = [to.numbers(np.exp(weight))[:, None] for weight in step.log_weights]
+
+    def up(self, values: Tensor) -> None:
+        """Fill the values of these slots."""
+        out = values[self._own]
+        torch.mul(values[self._children[0]], self._weights[0], out=out)
+        for child, weight in zip(self._children[1:], self._weights[1:], strict=True):
+            out.addcmul_(values[child], weight)
+
+    def down(self, values: Tensor, derivatives: Tensor) -> None:
+        """Add to the derivatives by the children."""
+        own = derivatives[self._own]
+        for child, weight in zip(self._children, self._weights, strict=True):
+            derivatives.index_add_(0, child, own * weight)
+
+
+class ProductTensors:
+    """Products of one level, those of the same number of children together."""
+
+    def __init__(self, step: ProductStep, to: DeviceArrays) -> None:
+        starts, arities = step.children.indptr[:-1], np.diff(step.children.indptr)
+        self._groups: list[tuple[Tensor, list[Tensor]]] = []
+        for arity in np.unique(arities):
+            own = np.flatnonzero(arities == arity)
+            children = [to.indices(step.children.indices[starts[own] + place]) for place in range(int(arity))]
+            self._groups.append((to.indices(step.start + own), children))
+
+    def up(self, values: Tensor) -> None:
+        """Fill the values of these slots."""
+        for own, children in self._groups:
+            out = values[children[0]]
+            for child in children[1:]:
+                out *= values[child]
+            values[own] = out
+
+    def down(self, values: Tensor, derivatives: Tensor) -> None:
+        """Add to the derivatives by the children."""
+        for own, children in self._groups:
+            after = [torch.ones((), dtype=values.dtype, device=values.device)]
+            for child in reversed(children[1:]):
+                after.append(values[child] * after[-1])
+            before = derivatives[own]
+            for child, rest in zip(children, reversed(after), strict=True):
+                derivatives.index_add_(0, child, before * rest)
+                before = before * values[child]

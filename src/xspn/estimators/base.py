@@ -95,7 +95,7 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
             return self._marginals_elsewhere(X)
         rows = self._query_rows(X)
         if self.columns_.are_binary:
-            return self.circuit_.marginals(rows)
+            return self.circuit_.marginals(rows)[:, :, 1]
         table, means = table_of_marginals(self.circuit_, rows), self.circuit_.means(rows)
         parts = []
         for variable, domain in enumerate(self.columns_.domains):

@@ -13,7 +13,7 @@ from xspn.core.errors import DataError, ParameterError
 from xspn.core.options import one_of, whole_number
 from xspn.core.random import generator
 from xspn.distributed import is_elsewhere
-from xspn.engine.rows import RowChecker
+from xspn.engine.program import RowChecker
 from xspn.estimators.agreement import warn_of_disagreement
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.explain import explain

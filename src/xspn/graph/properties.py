@@ -27,7 +27,7 @@ def why_not_decomposable(graph: Graph) -> str | None:
     return None
 
 
-def why_not_normalised(graph: Graph) -> str | None:
+def why_not_normalized(graph: Graph) -> str | None:
     """Say which sum's weights are not a distribution; leaves check their own parameters."""
     for index, node in enumerate(graph.nodes):
         if isinstance(node, Sum):
@@ -39,7 +39,7 @@ def why_not_normalised(graph: Graph) -> str | None:
 
 
 def why_not_selective(graph: Graph) -> str | None:
-    """Say which sum has two children that one world may both make positive.
+    """Say which sum has two children that one assignment may both make positive.
 
     Two children are known to exclude each other when some variable has no value in common to their supports
     (or when one of them has weight 0). This is sufficient, not necessary: None is a proof, a reason is not a disproof.

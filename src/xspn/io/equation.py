@@ -4,8 +4,6 @@ from xspn.circuit import Circuit
 from xspn.graph.nodes import Node, Sum
 from xspn.io.graphviz import shortened, variable_names
 from xspn.leaves.base import Leaf
-from xspn.leaves.bernoulli import Bernoulli
-from xspn.leaves.exchangeable import Exchangeable
 
 LONGEST_LINE = 100
 
@@ -44,9 +42,4 @@ def _term(circuit: Circuit, node: Node, children: list[str]) -> str:
     if node.children:
         return " · ".join(children)
     assert isinstance(node, Leaf)
-    names = shortened(variable_names(circuit, node.variables))
-    if isinstance(node, Bernoulli):
-        return f"B({names}; {node.p:.4g})"
-    if isinstance(node, Exchangeable):
-        return f"E({names})"
-    return f"{type(node).__name__}({names})"
+    return node.term(shortened(variable_names(circuit, node.variables)))

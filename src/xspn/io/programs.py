@@ -13,9 +13,8 @@ from xspn.core.errors import FormatError
 from xspn.core.files import write_parts
 from xspn.data.domain import Domain
 from xspn.engine import chosen_backend
-from xspn.engine.blocks import LoopBlock
 from xspn.engine.program import Program
-from xspn.engine.tape import Layout, Numbers, Tape
+from xspn.engine.tape import Tape, TapeLayout, TapeNumbers
 from xspn.engine.tape_check import check_tape
 from xspn.engine.tape_reader import program_of
 from xspn.engine.tape_writer import tape_of
@@ -39,13 +38,13 @@ def save_program(circuit: Circuit, path: str | os.PathLike[str]) -> None:
         >>> from xspn import Bernoulli
         >>> with TemporaryDirectory() as folder:
         ...     save_program(Circuit(Bernoulli(0, p=0.25)), f"{folder}/rain.program")
-        ...     open_program(f"{folder}/rain.program", "compiled").log_likelihood([[1]]).round(3).tolist()
+        ...     open_program(f"{folder}/rain.program", "numba").log_likelihood([[1]]).round(3).tolist()
         [-1.386]
     """
     program = circuit.program
     tape = tape_of(program)
     arrays = {field.name: getattr(part, field.name) for part in (tape.layout, tape.numbers) for field in fields(part)}
-    families, which, of_leaves = pack_leaves(_other_leaves(program))
+    families, which, of_leaves = pack_leaves(_column_leaves(program))
     arrays["steps"] = np.array([[step.start, step.stop] for step in program.steps], dtype=np.int64).reshape(-1, 2)
     arrays |= {"family": which, **of_leaves}
     head = {
@@ -66,7 +65,7 @@ def open_program(
     dtype: str = "float64",
     threads: int | None = None,
 ) -> Evaluator:
-    """Return what `save_program` wrote, ready for questions; arguments after the path are those of `Circuit.on`.
+    """Return what `save_program` wrote, ready for questions; arguments after the path are those of `Circuit.to`.
 
     Arrays are mapped into memory, not copied: processes that open the same file share them. The digest and every index
     are checked first, which reads the file once, at a few hundred megabytes a second. Replace such a file by
@@ -82,7 +81,7 @@ def open_program(
         n_variables = columns_in_head(head, str(file))
         with np.errstate(all="ignore"):  # numbers that are none are refused, not warned of
             given, domains = unpack_leaves(head["families"], integers(arrays, "family"), arrays, n_variables)
-            tape = Tape(Layout(**_part(arrays, Layout)), Numbers(**_part(arrays, Numbers)))
+            tape = Tape(TapeLayout(**_part(arrays, TapeLayout)), TapeNumbers(**_part(arrays, TapeNumbers)))
             binary = check_tape(tape, arrays["steps"], len(given), n_variables)
         found = merged_domains([*domains, *((v, Domain.binary()) for v in binary)], n_variables)
         columns = columns_of_head(head, found, str(file))
@@ -93,9 +92,9 @@ def open_program(
     return Evaluator(chosen, columns, lambda: bool(head["selective"]))
 
 
-def _part(arrays: dict[str, AnyArray], part: type[Layout] | type[Numbers]) -> dict[str, Any]:
+def _part(arrays: dict[str, AnyArray], part: type[TapeLayout] | type[TapeNumbers]) -> dict[str, Any]:
     return {field.name: arrays[field.name] for field in fields(part)}
 
 
-def _other_leaves(program: Program) -> list[Leaf]:
-    return [leaf for _, block in program.blocks if type(block) is LoopBlock for leaf in block.leaves]
+def _column_leaves(program: Program) -> list[Leaf]:
+    return [leaf for _, block in program.columns for own in block.slot_leaves() for leaf in own]

@@ -5,6 +5,7 @@ from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.beta_binomial import BetaBinomial
 from xspn.leaves.categorical import Categorical
 from xspn.leaves.chow_liu import ChowLiu
+from xspn.leaves.count_block import CountBlock
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
 from xspn.leaves.gaussian import Gaussian
@@ -16,6 +17,7 @@ __all__ = [
     "BetaBinomial",
     "Categorical",
     "ChowLiu",
+    "CountBlock",
     "Exchangeable",
     "ExchangeableGaussian",
     "Gaussian",

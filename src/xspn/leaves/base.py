@@ -3,16 +3,17 @@
 A leaf is a distribution over a few variables. It sees only its own columns, in its own order, as floats with NaN for
 what is missing, already checked against its domains. Whatever the question is, missing values are summed out exactly.
 
-To add a leaf, write one file with one class under `@register`, and import it in `xspn/leaves/__init__.py`. The tests
-in `tests/contracts` pick it up by themselves; `xspn.engine.blocks` evaluates it without further notice (a faster
-block for the family is optional).
+To add a leaf, write one file with one class under `@register`, and import it in `xspn/leaves/__init__.py`; a leaf of
+another package names its module in the entry point group "xspn.leaves". The tests in `tests/contracts` pick it up by
+themselves, and every back end evaluates it through the contract. Faster evaluation is optional: of many leaves at once
+(`together`, `together_numba`, `together_torch`), or by a block of the family's own (`xspn.leaves.blocks`).
 """
 
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -25,11 +26,18 @@ from xspn.graph.nodes import LeafNode, Node
 from xspn.graph.scope import Scope
 from xspn.leaves.smoothing import Smoothing
 
+if TYPE_CHECKING:
+    from xspn.leaves.blocks import LeafBlock
+
 # From rows of all columns (rows, variables) to log-probabilities (leaves, rows): of the observed parts, or of the best
 # completions if the second argument is true.
 Together = Callable[[FloatArray, bool], FloatArray]
 
-leaves: "Registry[type[Leaf]]" = Registry("leaf family")
+# What a drawing shows of a leaf, and its numbers: "bars" of P(number of ones = t), "chances" P(x = 1) of one bit,
+# "shares" P(x = v) of each variable, a "bell" for real numbers, a "tree".
+Picture = tuple[Literal["bars", "chances", "shares", "bell", "tree"], tuple[tuple[float, ...], ...]]
+
+leaves: "Registry[type[Leaf]]" = Registry("leaf family", entry_points="xspn.leaves")
 L = TypeVar("L", bound="type[Leaf]")
 
 
@@ -45,6 +53,7 @@ class Leaf(LeafNode):
     __slots__ = ("_variables",)
     family: str
     only_domain: Domain | None = None  # of every variable of every leaf, where a family has just one
+    block_type: "ClassVar[type[LeafBlock] | None]" = None  # the family's own fast path, if it has one
 
     @property
     def domains(self) -> tuple[Domain, ...]:
@@ -76,6 +85,16 @@ class Leaf(LeafNode):
     @classmethod
     def together(cls, leaves: "Sequence[Self]") -> Together | None:
         """Return a function that evaluates many leaves at once, if the family has one; else each is asked by itself."""
+        return None
+
+    @classmethod
+    def together_numba(cls, leaves: "Sequence[Self]") -> Together | None:
+        """Return the same for the numba back end, if the family has compiled code; else `together` serves it, too."""
+        return None
+
+    @classmethod
+    def together_torch(cls, leaves: "Sequence[Self]", device: Any) -> Together | None:
+        """Return the same for the torch back end, if the family computes on its device; else `together` serves it."""
         return None
 
     @abstractmethod
@@ -147,6 +166,34 @@ class Leaf(LeafNode):
             frozenset(value for value in range(domain.cardinality or 0) if next(possible)) for domain in self.domains
         )
 
+    # -- how it is shown ---------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """What text calls a leaf over several variables."""
+        return type(self).__name__
+
+    def details(self, label: Callable[[int], str]) -> str | None:
+        """Return what a line says of a leaf over one variable, whose values have labels; None for its title alone."""
+        return None
+
+    def term(self, names: str) -> str:
+        """Return the leaf as a term of an equation."""
+        return f"{type(self).__name__}({names})"
+
+    def interchangeable(self) -> list[IntArray]:
+        """Return groups of positions that the leaf treats alike, in leaves that are about that."""
+        return []
+
+    def picture(self) -> Picture:
+        """Return what to draw: how likely each value of each variable is, or a bell where there are real ones."""
+        if not all(domain.is_discrete for domain in self.domains):
+            return "bell", ()
+        table = self.marginals(np.full((1, len(self._variables)), np.nan))[0]
+        return "shares", tuple(
+            tuple(map(float, own[: domain.cardinality])) for own, domain in zip(table, self.domains, strict=True)
+        )
+
     # -- parameters --------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -212,10 +259,6 @@ class Leaf(LeafNode):
     @abstractmethod
     def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:
         """Return a small random leaf over consecutive variables, for the contract tests."""
-
-    def with_variables(self, variables: Iterable[int]) -> Self:
-        """Return the same distribution over other variables."""
-        return type(self).from_params(tuple(variables), self.to_params())
 
     def fingerprint(self) -> Any:
         """Return family, variables and parameters as text: equal just when the leaves are."""

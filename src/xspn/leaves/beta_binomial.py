@@ -141,6 +141,22 @@ class BetaBinomial(Exchangeable):
         mean = min((self.mean + ones * self.dispersion) / grown, 1.0)
         return BetaBinomial(rest, mean, self.dispersion / grown), log_evidence
 
+    @property
+    def counted(self) -> tuple[float, float]:
+        """Mean and dispersion, which all weights follow from."""
+        return self.mean, self.dispersion
+
+    @classmethod
+    def of_counted(cls, variables: tuple[int, ...], log_weights: FloatArray, counted: Sequence[float]) -> Self:
+        """Return the leaf with this mean and dispersion."""
+        return cls(variables, *counted)
+
+    @classmethod
+    def fit_counts(cls, counts: FloatArray, n: int, smoothing: Smoothing) -> tuple[FloatArray, FloatArray]:
+        """Return log-weights, and means and dispersions."""
+        means, dispersions = parameters_of_counts(counts, n, smoothing)
+        return log_weights_of(n, means, dispersions), np.column_stack([means, dispersions])
+
     def to_params(self) -> dict[str, Any]:
         """Return both parameters."""
         return {"mean": self.mean, "dispersion": self.dispersion}

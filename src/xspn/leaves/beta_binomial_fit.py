@@ -56,10 +56,10 @@ def most_likely(counts: Array) -> tuple[float, float]:
             mean_mean -= a / one + b / zero
             mean_dispersion -= j * (a / one - b / zero)
             dispersion_dispersion -= j * j * (a / one + b / zero - c / any_)
-        slope = mean * (1.0 - mean)
-        first, second = by_mean * slope, by_dispersion * dispersion
-        h11 = mean_mean * slope * slope + by_mean * slope * (1.0 - 2.0 * mean)
-        h12 = mean_dispersion * slope * dispersion
+        derivative = mean * (1.0 - mean)
+        first, second = by_mean * derivative, by_dispersion * dispersion
+        h11 = mean_mean * derivative * derivative + by_mean * derivative * (1.0 - 2.0 * mean)
+        h12 = mean_dispersion * derivative * dispersion
         h22 = dispersion_dispersion * dispersion * dispersion + by_dispersion * dispersion
         step, other = _uphill(first, second, h11, h12, h22)
         longest = max(abs(step), abs(other))

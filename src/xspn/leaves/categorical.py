@@ -1,6 +1,6 @@
 """One variable with finitely many values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,9 +9,11 @@ from xspn.core.arrays import AnyArray, FloatArray, frozen
 from xspn.core.checks import probability_vector, sums_of_parts
 from xspn.core.logspace import safe_log
 from xspn.data.domain import Domain
-from xspn.leaves.base import Together, cut, packed, refuse_first, register
+from xspn.leaves.base import Picture, Together, cut, packed, refuse_first, register
 from xspn.leaves.smoothing import Smoothing
 from xspn.leaves.univariate import Univariate
+
+MOST_VALUES = 5  # in a line of text
 
 
 @register
@@ -93,6 +95,16 @@ class Categorical(Univariate):
         if len(self.probabilities) != 2:
             return super().count_distribution()
         return self.probabilities.copy()
+
+    def details(self, label: Callable[[int], str]) -> str:
+        """Return the likeliest values and their probabilities."""
+        likeliest = np.argsort(-self.probabilities, kind="stable")[:MOST_VALUES]
+        chances = [f"{label(int(k))} {self.probabilities[k]:.2f}" for k in likeliest]
+        return f"{', '.join(chances)}{', …' if len(self.probabilities) > MOST_VALUES else ''}"
+
+    def picture(self) -> Picture:
+        """Return the probabilities."""
+        return "shares", (tuple(map(float, self.probabilities)),)
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight of each value."""

@@ -1,19 +1,27 @@
-"""A Chow-Liu tree over binary variables."""
+"""Chow-Liu trees over binary variables, one by one and laid out in a row for kernels."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from xspn.core.arrays import AnyArray, BoolArray, FloatArray, frozen
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray, frozen
 from xspn.core.errors import EvidenceError, ParameterError
 from xspn.core.logspace import logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node
 from xspn.graph.scope import Scope
-from xspn.leaves.base import Leaf, cut, packed, refuse_first, register, sizes_of
-from xspn.leaves.chow_liu_marginal import marginal_circuit
-from xspn.leaves.chow_liu_tree import RowOfPairs, checked_parents, checked_tables, parents_first, spanning_tree
+from xspn.leaves.base import Leaf, Picture, cut, packed, refuse_first, register, sizes_of
+from xspn.leaves.blocks import LoopBlock, Shape, ShapedBlock, fast_path
+from xspn.leaves.chow_liu_tree import (
+    RowOfPairs,
+    checked_parents,
+    checked_tables,
+    marginal_circuit,
+    parents_first,
+    spanning_tree,
+)
 from xspn.leaves.smoothing import Smoothing
 
 UNLIKELY = 1e-3  # a conditional probability of 0 below this is kept beside that of 1, of which it is a few last digits
@@ -264,6 +272,10 @@ class ChowLiu(Leaf):
                 own[parent] = [np.convolve(own[parent][u], message[u]) for u in (0, 1)]
         return np.pad(result, (0, n + 1 - len(result)))
 
+    def picture(self) -> Picture:
+        """Draw any tree: it would be too small to read."""
+        return "tree", ()
+
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the expected weight of each (parent's value, own value), flattened."""
         missing = np.isnan(x)
@@ -347,3 +359,89 @@ def _probabilities(counts: FloatArray, roots: BoolArray, mass: float, otherwise:
     smoothed = pooled + np.where(roots, mass, mass / 2)[:, None, None]
     total = smoothed.sum(axis=2)
     return np.asarray(np.where(total > 0, smoothed[:, :, 1] / np.where(total > 0, total, 1.0), otherwise))
+
+
+@fast_path(ChowLiu)
+class TreeBlock(LoopBlock, ShapedBlock):
+    """Chow-Liu trees. Entries are the variables of one tree after the other, in each tree parents before children."""
+
+    shape = Shape.TREE
+    leaves: "list[ChowLiu]"  # type: ignore[assignment]
+
+    @cached_property
+    def _sizes(self) -> IntArray:
+        return np.array([len(tree.variables) for tree in self.leaves], dtype=np.int64)
+
+    @cached_property
+    def entry_ends(self) -> IntArray:
+        """Where each tree's entries end."""
+        return np.cumsum(self._sizes)
+
+    @cached_property
+    def entry_sources(self) -> IntArray:
+        """Where each entry stands among all trees' variables in their own orders."""
+        starts = self.entry_ends - self._sizes
+        return np.concatenate([start + np.array(tree.order) for tree, start in zip(self.leaves, starts, strict=True)])
+
+    @cached_property
+    def entry_variables(self) -> IntArray:
+        """The variable of each entry."""
+        return np.concatenate([np.array(tree.variables)[list(tree.order)] for tree in self.leaves])
+
+    @cached_property
+    def entry_parents(self) -> IntArray:
+        """The place of each entry's parent among the entries of its tree; −1 for a root."""
+        found = []
+        for tree in self.leaves:
+            place = {old: new for new, old in enumerate(tree.order)}
+            found += [place.get(tree.parents[i], -1) for i in tree.order]
+        return np.array(found, dtype=np.int64)
+
+    @cached_property
+    def entry_has_children(self) -> BoolArray:
+        """Whether some other variable depends on that of each entry."""
+        starts = np.repeat(self.entry_ends - self._sizes, self._sizes)
+        has = np.zeros(len(starts), dtype=bool)
+        has[(starts + self.entry_parents)[self.entry_parents >= 0]] = True
+        return has
+
+    @cached_property
+    def tables(self) -> FloatArray:
+        """P(own | parent) of (parent, own) = 00, 01, 10, 11, in the trees' own orders: (variables of all trees, 4)."""
+        p, q = (np.concatenate([getattr(tree, name) for tree in self.leaves]) for name in "pq")
+        return np.stack([q[:, 0], p[:, 0], q[:, 1], p[:, 1]], axis=1)
+
+    def layout_arrays(self) -> dict[str, AnyArray]:
+        """Return what each entry is about, and where it stands in its tree."""
+        return {
+            "tree_variable": self.entry_variables,
+            "tree_parent": self.entry_parents,
+            "tree_has_children": self.entry_has_children,
+            "tree_source": self.entry_sources,
+        }
+
+    def number_arrays(self) -> dict[str, AnyArray]:
+        """Return the tables of all entries."""
+        return {"tree_p": self.tables[self.entry_sources]}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, AnyArray], ends: IntArray, n_variables: int) -> Self:
+        """Return the block of these trees."""
+        sizes = np.diff(ends, prepend=0)
+        names = ("tree_variable", "tree_parent", "tree_source", "tree_p")
+        return cls([_tree(*own) for own in zip(*(cut(arrays[name], sizes) for name in names), strict=True)])
+
+    def counts_of_kernels(self, found: Any) -> FloatArray:
+        """Return the counts of entries in the trees' own orders."""
+        counts = np.empty_like(found.tree)
+        counts[self.entry_sources] = found.tree
+        return np.asarray(counts.ravel())
+
+
+def _tree(variable: IntArray, above: IntArray, source: IntArray, p: FloatArray) -> ChowLiu:
+    """Return the tree with these entries, its variables in the order in which they were given."""
+    order = source - source.min()
+    parents, variables, tables = np.full(len(order), -1), np.empty_like(order), np.empty((len(order), 4))
+    parents[order] = np.where(above < 0, -1, order[above])
+    variables[order], tables[order] = variable, p
+    return ChowLiu(variables.tolist(), parents.tolist(), tables[:, [1, 3]], tables[:, [0, 2]])

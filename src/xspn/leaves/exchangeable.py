@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn.core.arrays import AnyArray, FloatArray, frozen
+from xspn.core.arrays import AnyArray, FloatArray, IntArray, frozen
 from xspn.core.checks import probability_vector, real_numbers
 from xspn.core.errors import EvidenceError, FormatError, ParameterError
 from xspn.core.logspace import log_binomials, logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node
 from xspn.graph.scope import Scope
-from xspn.leaves.base import Leaf, cut, packed, register, sizes_of
+from xspn.leaves.base import Leaf, Picture, cut, packed, register, sizes_of
 from xspn.leaves.smoothing import Smoothing
 from xspn.statistics import Count, Statistic, statistic_from_params, statistics
 
@@ -260,6 +260,27 @@ class Exchangeable(Leaf):
         ones = np.bincount(self.statistic.ones(n), weights=self.class_probabilities, minlength=n + 1)
         return np.asarray(ones, dtype=np.float64)
 
+    @property
+    def title(self) -> str:
+        """What text calls the leaf."""
+        return "exchangeable"
+
+    def term(self, names: str) -> str:
+        """Return E(names)."""
+        return f"E({names})"
+
+    def interchangeable(self) -> list[IntArray]:
+        """Return the positions that the statistic treats alike."""
+        return self.statistic.symmetric_positions(len(self._variables))
+
+    def picture(self) -> Picture:
+        """Return P(number of ones), or how likely the values are for each group of variables that T treats alike."""
+        n = len(self._variables)
+        if self.statistic.cardinality == 2 and n > 1:
+            return "bars", (tuple(map(float, self.count_distribution())),)
+        shares = self.marginals(np.full((1, n), np.nan))[0]
+        return "shares", tuple(tuple(map(float, shares[group[0]])) for group in self.interchangeable())
+
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the expected weight of each class."""
         size = len(self.log_weights)
@@ -282,6 +303,23 @@ class Exchangeable(Leaf):
         if statistics.sum() + Smoothing.of(smoothing).mass == 0:
             return self
         return self.from_class_counts(self._variables, statistics, smoothing, self.statistic)
+
+    # -- many leaves that count ones, as `xspn.leaves.count_block` lays them out --------------------------------------
+
+    @property
+    def counted(self) -> tuple[float, float]:
+        """The two numbers that the weights follow from; NaN where each weight is a parameter of its own."""
+        return np.nan, np.nan
+
+    @classmethod
+    def of_counted(cls, variables: tuple[int, ...], log_weights: FloatArray, counted: Sequence[float]) -> Self:
+        """Return the leaf with these weights and numbers."""
+        return cls(variables, log_weights)
+
+    @classmethod
+    def fit_counts(cls, counts: FloatArray, n: int, smoothing: Smoothing) -> tuple[FloatArray, FloatArray]:
+        """Return log-weights and `counted` for how often each count of ones was seen: (leaves, n + 1), (leaves, 2)."""
+        return log_weights_of_counts(counts, n, smoothing, Count()), np.full((len(counts), 2), np.nan)
 
     def to_params(self) -> dict[str, Any]:
         """Return the statistic and the log-weights."""

@@ -155,6 +155,10 @@ class ExchangeableGaussian(Leaf):
         n = len(self._variables)
         return np.full(n, self.mean), self._apart * np.eye(n) + self._shared
 
+    def interchangeable(self) -> list[IntArray]:
+        """Return all positions."""
+        return [np.arange(len(self._variables))]
+
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the expected sum, sum of squares and squared sum about this leaf's own mean."""
         some = ~np.isnan(x).all(axis=1)

@@ -1,6 +1,6 @@
 """One real variable, normally distributed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -98,6 +98,10 @@ class Gaussian(Univariate):
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the mean and the variance."""
         return np.array([self.mean]), np.array([[self.std**2]])
+
+    def details(self, label: Callable[[int], str]) -> str:
+        """Return mean and deviation."""
+        return f"mean {self.mean:.4g}, deviation {self.std:.3g}"
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the first two moments about this leaf's own mean (which keeps their digits)."""

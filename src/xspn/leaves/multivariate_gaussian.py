@@ -21,7 +21,7 @@ from xspn.leaves.smoothing import Smoothing
 class MultivariateGaussian(Leaf):
     """A normal distribution with a mean for each variable and any covariance.
 
-    Rows are handled pattern by pattern of what is missing, so that each pattern needs one factorisation.
+    Rows are handled pattern by pattern of what is missing, so that each pattern needs one factorization.
 
     Args:
         variables: At least two variables.
@@ -76,8 +76,8 @@ class MultivariateGaussian(Leaf):
         """
         order, k = np.concatenate([seen, rest]), len(seen)
         factor = np.linalg.cholesky(self.covariance[np.ix_(order, order)])
-        slopes = solve_triangular(factor[:k, :k], factor[k:, :k].T, lower=True, trans="T").T if k else factor[:, :0]
-        return slopes, factor[k:, k:]
+        linear = solve_triangular(factor[:k, :k], factor[k:, :k].T, lower=True, trans="T").T if k else factor[:, :0]
+        return linear, factor[k:, k:]
 
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the log-density of the observed values."""
@@ -97,8 +97,8 @@ class MultivariateGaussian(Leaf):
         filled = x.copy()
         for rows, seen, rest in _patterns(x):
             if len(rest):
-                slopes, _ = self._given(seen, rest)
-                filled[np.ix_(rows, rest)] = self.mean[rest] + (x[np.ix_(rows, seen)] - self.mean[seen]) @ slopes.T
+                linear, _ = self._given(seen, rest)
+                filled[np.ix_(rows, rest)] = self.mean[rest] + (x[np.ix_(rows, seen)] - self.mean[seen]) @ linear.T
         return filled, self.log_prob(filled)
 
     def means(self, x: FloatArray) -> FloatArray:
@@ -127,8 +127,8 @@ class MultivariateGaussian(Leaf):
         log_evidence = float(self.log_prob(x[None, :])[0])
         if not len(seen):
             return self, log_evidence
-        slopes, factor = self._given(seen, rest)
-        mean = self.mean[rest] + slopes @ (x[seen] - self.mean[seen])
+        linear, factor = self._given(seen, rest)
+        mean = self.mean[rest] + linear @ (x[seen] - self.mean[seen])
         return self._of(rest, mean, factor @ factor.T), log_evidence
 
     def _of(self, positions: IntArray, mean: FloatArray, covariance: FloatArray) -> Node | None:

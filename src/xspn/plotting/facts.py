@@ -7,25 +7,25 @@ import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.graph.graph import Graph
-from xspn.graph.nodes import LeafNode, Node, Sum
-from xspn.leaves import Exchangeable, ExchangeableGaussian
+from xspn.graph.nodes import Node, Sum
+from xspn.leaves import Leaf
 
 Family = Literal["exchangeable", "pairs", "independent"]
 FAMILIES: tuple[Family, ...] = ("exchangeable", "pairs", "independent")
 
 
-def family_of(leaf: LeafNode) -> Family:
+def family_of(leaf: Leaf) -> Family:
     """Return in which way the variables of a leaf hang together; one variable alone is independent of the others."""
     if len(leaf.variables) == 1:
         return "independent"
-    return "exchangeable" if isinstance(leaf, Exchangeable | ExchangeableGaussian) else "pairs"
+    return "exchangeable" if leaf.interchangeable() else "pairs"
 
 
 class Facts:
     """Facts about the nodes of a graph, by their ids; each is computed at the first question.
 
     Examples:
-        >>> from xspn import Bernoulli, Product
+        >>> from xspn import Bernoulli, Exchangeable, Product
         >>> pair = Exchangeable.from_class_probabilities([0, 1], [0.2, 0.5, 0.3])
         >>> other = Product([Bernoulli(0, p=0.1), Bernoulli(1, p=0.4)])
         >>> facts = Facts(Graph(Sum([0.25, 0.75], [pair, other])))
@@ -55,7 +55,7 @@ class Facts:
         """How many variables are in leaves of each family, on average over the rows that reach the node."""
         makeup = np.zeros((len(self.graph), len(FAMILIES)))
         for place, node in enumerate(self.graph.nodes):
-            if isinstance(node, LeafNode):
+            if isinstance(node, Leaf):
                 makeup[place, FAMILIES.index(family_of(node))] = len(node.variables)
             else:
                 below = makeup[self.graph.child_ids(node)]
@@ -68,7 +68,7 @@ class Facts:
         first: dict[Any, int] = {}
         same = np.empty(len(self.graph), dtype=np.int64)
         for place, node in enumerate(self.graph.nodes):
-            if isinstance(node, LeafNode):
+            if isinstance(node, Leaf):
                 key: Any = node.fingerprint()
             else:
                 weights = node.weights.tobytes() if isinstance(node, Sum) else None

@@ -51,7 +51,7 @@ def posterior_bars(
         >>> figure = posterior_bars(datasets.truth("conference"), {"hot_topic": 1})
     """
     circuit = circuit_of(model)
-    tables = [_table(circuit.marginals(evidence)) for evidence in (None, given)]
+    tables = [circuit.marginals(evidence)[0] for evidence in (None, given)]
     known = set(circuit.columns.indices(given))
     chosen = circuit.columns.indices(variables) if variables is not None else _all_but(circuit.domains, known)
     bars = [bar for v in chosen for bar in _bars(circuit, v, tables[0][v], tables[1][v])]
@@ -66,11 +66,6 @@ def posterior_bars(
 
 def _all_but(domains: Any, known: set[int]) -> list[int]:
     return [v for v, domain in enumerate(domains) if domain is not None and domain.is_discrete and v not in known]
-
-
-def _table(marginals: Any) -> Any:
-    """Return P(variable = value): (variables, values)."""
-    return marginals[0] if marginals.ndim == 3 else np.stack([1 - marginals[0], marginals[0]], axis=1)
 
 
 def _bars(circuit: Circuit, variable: int, before: Any, after: Any) -> list[_Bar]:

@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 
 from xspn.graph.nodes import LeafNode, Node, Product
-from xspn.leaves import Bernoulli, Categorical, ChowLiu, Exchangeable
 from xspn.leaves.base import Leaf
 from xspn.plotting.facts import FAMILIES, Family, family_of
 
@@ -39,45 +38,44 @@ def segments_of(leaves: Sequence[Node]) -> list[Segment]:
     Univariate leaves of one kind are one picture.
 
     Examples:
+        >>> from xspn import Bernoulli
         >>> [segment.shape for segment in segments_of([Bernoulli(0, p=0.2), Bernoulli(1, p=0.7)])]
         ['chances']
     """
+    alone: dict[Shape, list[tuple[float, ...]]] = {"chances": [], "shares": [], "bell": []}
     segments: list[Segment] = []
-    bits = sorted((float(leaf.p) for leaf in leaves if isinstance(leaf, Bernoulli)), reverse=True)
-    categories = [tuple(map(float, leaf.probabilities)) for leaf in leaves if isinstance(leaf, Categorical)]
-    if bits:
-        segments.append(Segment("independent", "chances", len(bits), (tuple(bits),)))
-    if categories:
-        segments.append(Segment("independent", "shares", len(categories), tuple(categories)))
-    others = [leaf for leaf in leaves if isinstance(leaf, Leaf) and not isinstance(leaf, Bernoulli | Categorical)]
-    alone = [leaf for leaf in others if len(leaf.variables) == 1]
-    if alone:
-        segments.append(Segment("independent", "bell", len(alone)))
-    segments += [_of_several(leaf) for leaf in others if len(leaf.variables) > 1]
+    for leaf in leaves:
+        assert isinstance(leaf, Leaf)
+        shape, values = leaf.picture()
+        if len(leaf.variables) == 1:
+            alone.setdefault(shape, []).extend(values or [()])
+        else:
+            segments.append(Segment(family_of(leaf), shape, len(leaf.variables), values))
+    bits = tuple(sorted((chance for (chance,) in alone["chances"]), reverse=True))
+    for shape, own in alone.items():
+        if own:
+            values = {"chances": (bits,), "bell": ()}.get(shape, tuple(own))
+            segments.append(Segment("independent", shape, len(own), values))
     return sorted(segments, key=lambda segment: (FAMILIES.index(segment.family), -segment.size))
 
 
-def _of_several(leaf: Leaf) -> Segment:
-    """Return the picture of a leaf over several variables."""
-    family, size = family_of(leaf), len(leaf.variables)
-    if isinstance(leaf, ChowLiu):
-        return Segment(family, "tree", size)
-    if isinstance(leaf, Exchangeable):
-        if leaf.statistic.cardinality == 2:
-            return Segment(family, "bars", size, (tuple(map(float, leaf.count_distribution())),))
-        shares = leaf.marginals(np.full((1, size), np.nan))[0]
-        groups = leaf.statistic.symmetric_positions(size)
-        return Segment(family, "shares", size, tuple(tuple(map(float, shares[group[0]])) for group in groups))
-    return Segment(family, "bell", size)
+def chance_of(node: Node) -> float | None:
+    """Return P(x = 1) of a leaf that is a bit with a chance; None for other nodes."""
+    if not isinstance(node, Leaf) or len(node.variables) > 1:
+        return None
+    shape, values = node.picture()
+    return values[0][0] if shape == "chances" else None
 
 
 def certain_value(leaf: Node) -> int | None:
     """Return the value that a leaf over one discrete variable all but surely has, or None."""
-    if isinstance(leaf, Bernoulli):
-        return round(leaf.p) if min(leaf.p, 1 - leaf.p) < CERTAIN else None
-    if isinstance(leaf, Categorical) and leaf.probabilities.max() > 1 - CERTAIN:
-        return int(leaf.probabilities.argmax())
-    return None
+    if not isinstance(leaf, Leaf) or len(leaf.variables) > 1:
+        return None
+    shape, values = leaf.picture()
+    if shape == "chances":
+        chance = values[0][0]
+        return round(chance) if min(chance, 1 - chance) < CERTAIN else None
+    return int(np.argmax(values[0])) if shape == "shares" and max(values[0]) > 1 - CERTAIN else None
 
 
 def certain_factors(node: Node, most: int) -> dict[LeafNode, int]:

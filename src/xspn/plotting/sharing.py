@@ -4,7 +4,7 @@ import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.leaves import Exchangeable, ExchangeableGaussian
+from xspn.leaves import Leaf
 from xspn.plotting.facts import Facts
 
 MOST_ORDERED = 1000  # the best order of more takes too long: any order of the tree must do
@@ -18,7 +18,7 @@ def shared_leaves(circuit: Circuit) -> FloatArray:
     share of rows a variable can be interchanged with any other.
 
     Examples:
-        >>> from xspn import Bernoulli, Product, Sum
+        >>> from xspn import Bernoulli, Exchangeable, Product, Sum
         >>> pair = Exchangeable.from_class_probabilities([0, 1], [0.2, 0.5, 0.3])
         >>> apart = Product([Bernoulli(0, p=0.1), Bernoulli(1, p=0.4)])
         >>> shared_leaves(Circuit(Sum([0.25, 0.75], [pair, apart]))).tolist()
@@ -27,13 +27,9 @@ def shared_leaves(circuit: Circuit) -> FloatArray:
     shares = np.zeros((circuit.n_variables, circuit.n_variables))
     reach = Facts(circuit.graph).reach
     for leaf in circuit.graph.leaves:
-        if not isinstance(leaf, Exchangeable | ExchangeableGaussian):
-            continue
+        assert isinstance(leaf, Leaf)
         variables = np.array(leaf.variables)
-        groups = [np.arange(len(variables))]
-        if isinstance(leaf, Exchangeable):
-            groups = leaf.statistic.symmetric_positions(len(variables))
-        for group in groups:
+        for group in leaf.interchangeable():
             if len(group) > 1:
                 shares[np.ix_(variables[group], variables[group])] += reach[circuit.graph.id_of(leaf)]
     return shares

@@ -8,12 +8,10 @@ from typing import Literal
 from xspn.circuit import Circuit
 from xspn.core.errors import QueryError
 from xspn.graph.nodes import Node, Product, Sum
-from xspn.leaves import Bernoulli, Exchangeable
 from xspn.leaves.base import Leaf
 from xspn.plotting.models import names_of, said_of_value
-from xspn.plotting.segments import certain_factors, certain_value
+from xspn.plotting.segments import certain_factors, certain_value, chance_of
 from xspn.plotting.tree_layout import Box
-from xspn.statistics import Count
 
 Kind = Literal["sum", "product", "counts", "bits", "bit", "leaf"]
 
@@ -114,18 +112,18 @@ class _Sketcher:
     def _product(self, factors: list[Node]) -> Sketch:
         if len(factors) == 1:
             return self.draw(factors[0])
-        bits = [factor for factor in factors if isinstance(factor, Bernoulli)]
+        bits = [factor for factor in factors if isinstance(factor, Leaf) and chance_of(factor) is not None]
         if self.contexts and len(bits) == len(factors):
             return self._bits(bits)
         together = self.contexts and len(bits) > 1
-        parts = [self.draw(factor) for factor in factors if not (together and isinstance(factor, Bernoulli))]
+        parts = [self.draw(factor) for factor in factors if not (together and chance_of(factor) is not None)]
         if together:
             parts.append(self._bits(bits))
         return Sketch(CIRCLE, CIRCLE, list(parts), kind="product", lines=["×"], edges=[[] for _ in parts])
 
-    def _bits(self, bits: list[Bernoulli]) -> Sketch:
+    def _bits(self, bits: list[Leaf]) -> Sketch:
         names = [self.names[bit.variables[0]] for bit in bits]
-        values = [float(bit.p) for bit in bits]
+        values = [chance for bit in bits if (chance := chance_of(bit)) is not None]
         if len(bits) <= MOST_NAMED:
             lines = [f"{name}  {value:.2f}" for name, value in zip(names, values, strict=True)]
             width = max(map(text_width, lines)) + 0.16
@@ -136,19 +134,21 @@ class _Sketcher:
 
     def _leaf(self, node: Node) -> Sketch:
         assert isinstance(node, Leaf)  # nodes are sums, products or leaves
-        if isinstance(node, Bernoulli):
-            return self._bit(node)
+        chance = chance_of(node)
+        if chance is not None:
+            return self._bit(node, chance)
         title = summary_of_names([self.names[v] for v in node.variables])
         size = len(node.variables)
-        if isinstance(node, Exchangeable) and isinstance(node.statistic, Count):
-            values = [float(p) for p in node.class_probabilities]
+        shape, numbers = node.picture()
+        if shape == "bars":
+            values = list(numbers[0])
             width = max(text_width(title), 0.1 * len(values), 0.62) + 0.2
             return Sketch(min(width, 3.0), 0.9, kind="counts", lines=[title], values=values, size=size)
         lines = [type(node).__name__, title]
         return Sketch(max(map(text_width, lines)) + 0.16, 0.42, kind="leaf", lines=lines, size=size)
 
-    def _bit(self, bit: Bernoulli) -> Sketch:
-        name, chance = self.names[bit.variables[0]], float(bit.p)
+    def _bit(self, bit: Leaf, chance: float) -> Sketch:
+        name = self.names[bit.variables[0]]
         said = said_of_value(self.circuit, bit.variables[0], round(chance))
         lines = [said] if certain_value(bit) is not None else [name, f"{chance:.2f}"]
         return Sketch(max(map(text_width, lines)) + 0.1, 0.14 * len(lines) + 0.1, kind="bit", lines=lines)

@@ -10,8 +10,8 @@ import numpy as np
 
 from xspn.core.compilation import not_kept
 from xspn.engine import RowBlock, Semiring, compile_graph
-from xspn.engine.compiled import Compiled
-from xspn.engine.scaled import Scaled
+from xspn.engine.numba_backend import NumbaBackend
+from xspn.engine.scaled import ScaledBackend
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Product, Sum
 from xspn.leaves import Bernoulli, Categorical, ChowLiu, Exchangeable
@@ -32,8 +32,10 @@ def compile_all() -> None:
         (Product([binary, Categorical(6, [0.2, 0.3, 0.5])]), np.hstack([rows, [[2.0], [np.nan]]])),
     ):
         program = compile_graph(Graph(root))
-        plain = [Compiled(program, dtype) for dtype in (np.float64, np.float32)]
-        below = Scaled(program, threads=1, tape=plain[0].tape)  # for rows below the range of floating-point numbers
+        plain = [NumbaBackend(program, dtype) for dtype in (np.float64, np.float32)]
+        below = ScaledBackend(
+            program, threads=1, tape=plain[0].tape
+        )  # for rows below the range of floating-point numbers
         for backend in (*plain, below):
             for own in (table, table[:1]):
                 backend.log_likelihood(own)

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xspn.core.arrays import AnyArray
-from xspn.engine.tape import Tape
+from xspn.engine.tape import Op, Tape
 
+FACTORS, COUNT, TREE, COLUMN, SUM, PRODUCT = (int(op) for op in Op)  # numba reads them as constants
 MISSING = 2  # the code of a missing value; 0 and 1 stand for themselves
 WHOLE, PARTIAL, BEST = 0, 1, 2  # how leaves treat missing values: there are none; summed out; completed to the best
 
@@ -52,20 +53,20 @@ def _read_only(array: AnyArray) -> AnyArray:
     return view
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """What kernels write while they work on a block of rows; every thread has its own. Rows are the last axis."""
 
     codes: AnyArray  # (variables, rows): 0, 1, or 2 for missing
-    given: AnyArray  # (leaves of other families, rows): their probabilities
+    column: AnyArray  # (column leaves, rows): their probabilities
     values: AnyArray  # (places, rows)
-    slopes: AnyArray  # (registers, rows): the derivatives of the root's value
+    derivatives: AnyArray  # (registers, rows): the derivatives of the root's value
     below: AnyArray  # (2 · largest tree, rows): messages of a Chow-Liu tree
     tree_ones: AnyArray  # (3 · largest tree, rows): P(X_i = 1 | parent = 0 or 1, evidence), P(X_i = 1 | evidence)
     counters: AnyArray  # (2, rows): ones, and values that are there
     factors: AnyArray  # (largest product + 1, rows): products of some children
     flow: AnyArray  # (2, rows)
     ones: AnyArray  # (variables, rows): P(X_v = 1, evidence)
-    given_flow: AnyArray  # (leaves of other families, rows)
+    column_flow: AnyArray  # (column leaves, rows)
     total: AnyArray  # (rows,): P(row)
     one: np.floating[Any]  # 1 in the precision of the values
 
@@ -87,30 +88,32 @@ def no_statistics() -> Statistics:
 
 
 def new_counters(tape: Tape, rows: int) -> AnyArray:
-    """Return room to count ones in: of two bytes, as long as they can hold the variables of any leaf."""
+    """Return counters of ones: of two bytes, as long as they can hold the variables of any leaf."""
     return np.zeros((2, rows), dtype=np.uint16 if tape.layout.largest_count < 1 << 16 else np.uint32)
 
 
-def room_for(tape: Tape, dtype: type[np.floating[Any]], rows: int, n_variables: int, places: int, down: bool) -> Room:
-    """Return room for blocks of some rows; `places` values are kept at a time, with derivatives if `down`."""
+def workspace_for(
+    tape: Tape, dtype: type[np.floating[Any]], rows: int, n_variables: int, places: int, down: bool
+) -> Workspace:
+    """Return a workspace for blocks of some rows; `places` values are kept at a time, with derivatives if `down`."""
     layout = tape.layout
-    tree, n_given = layout.largest_tree, layout.n_given
+    tree, n_columns = layout.largest_tree, layout.n_columns
 
     def table(height: int) -> AnyArray:
         return np.zeros((height, rows), dtype=dtype)
 
-    return Room(
+    return Workspace(
         codes=np.zeros((n_variables, rows), dtype=np.uint8),
-        given=table(n_given),
+        column=table(n_columns),
         values=table(places),
-        slopes=table(layout.n_registers if down else 0),
+        derivatives=table(layout.n_registers if down else 0),
         below=table(2 * tree),
         tree_ones=table(3 * tree if down else 0),
         counters=new_counters(tape, rows),
         factors=table(layout.largest_arity + 1 if down else 0),
         flow=table(2),
         ones=table(n_variables if down else 0),
-        given_flow=table(n_given),
+        column_flow=table(n_columns),
         total=np.zeros(rows, dtype=dtype),
         one=dtype(1),
     )

@@ -23,7 +23,7 @@ def bernoulli_marginals(flow: Array, ones: Array, variables: Array, p: Array, a:
 def count_marginals(
     flow: Array,
     ones: Array,
-    slopes: Array,
+    derivatives: Array,
     own: int,
     table: Array,
     start: int,
@@ -35,7 +35,7 @@ def count_marginals(
     """The same for a count leaf: one more value that is one takes (k, s) to (k+1, s+1), whichever variable it is."""
     for r in range(flow.shape[1]):
         k, s = int(counters[1, r]) + 1, int(counters[0, r]) + 1
-        flow[0, r] = slopes[own, r] * table[start + (k * (k + 1) >> 1) + s] if k <= b - a else 0
+        flow[0, r] = derivatives[own, r] * table[start + (k * (k + 1) >> 1) + s] if k <= b - a else 0
     for e in range(a, b):
         v = variables[e]
         for r in range(ones.shape[1]):

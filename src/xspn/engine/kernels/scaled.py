@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from xspn.core.compilation import kept
-from xspn.engine.kernels.arrays import BEST, WHOLE
+from xspn.engine.kernels.arrays import BEST, COLUMN, COUNT, FACTORS, SUM, TREE, WHOLE
 from xspn.engine.kernels.scaled_arrays import BASE, NONE, STEP, TWO_STEPS
 from xspn.engine.kernels.up import count_ones
 
@@ -266,24 +266,24 @@ def _product(v: Array, e: Array, out: int, place: Array, base: int, argument: Ar
 
 @kept(nogil=True)
 def scaled_upward(
-    t: Any, s: Any, first: int, last: int, place: Array, base: int, mode: int, best: bool, room: Any
+    t: Any, s: Any, first: int, last: int, place: Array, base: int, mode: int, best: bool, workspace: Any
 ) -> None:
     """Run the instructions first..last on a block of rows, as `upward` does, with mantissas and exponents."""
     ops, begin, end, leaf, argument = t.op, t.begin, t.end, t.leaf, t.argument
-    codes, v, e, counters = room.codes, room.values, room.values_e, room.counters
+    codes, v, e, counters = workspace.codes, workspace.values, workspace.values_e, workspace.counters
     for i in range(first, last):
         op, a, b, out = ops[i], begin[i], end[i], place[i] - base
-        if op == 0:
+        if op == FACTORS:
             _bernoulli(v, e, out, codes, t.bernoulli_variable, s.bernoulli_m, s.bernoulli_e, a, b, mode, s.gap[i])
-        elif op == 1:
+        elif op == COUNT:
             count_ones(codes, t.count_variable, a, b, mode, counters)
             if mode == WHOLE:
                 _look_up(v, e, out, s.count_m, s.count_e, t.count_start[leaf[i]], mode, counters)
             else:
                 _look_up(v, e, out, s.triangle_m, s.triangle_e, t.triangle_start[leaf[i]], mode, counters)
-        elif op == 2 and mode == WHOLE:
+        elif op == TREE and mode == WHOLE:
             _whole_tree(v, e, out, codes, t.tree_variable, t.tree_parent, s.tree_m, s.tree_e, a, b, s.gap[i])
-        elif op == 2:
+        elif op == TREE:
             tree_messages(
                 v,
                 e,
@@ -297,14 +297,14 @@ def scaled_upward(
                 a,
                 b,
                 mode == BEST,
-                room.below,
-                room.below_e,
+                workspace.below,
+                workspace.below_e,
             )
-        elif op == 3:
+        elif op == COLUMN:
             for r in range(v.shape[1]):
-                v[out, r] = room.given[leaf[i], r]
-                e[out, r] = room.given_e[leaf[i], r]
-        elif op == 4:
+                v[out, r] = workspace.column[leaf[i], r]
+                e[out, r] = workspace.column_e[leaf[i], r]
+        elif op == SUM:
             _sum(v, e, out, place, base, argument, s.weight_m, s.weight_e, a, b, best)
         else:
             _product(v, e, out, place, base, argument, a, b)

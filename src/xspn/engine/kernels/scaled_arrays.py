@@ -75,7 +75,7 @@ def scaled_arrays(tape: Tape, log_triangle: FloatArray) -> ScaledArrays:
 def _gaps(tape: Tape, bernoulli: FloatArray, tree: FloatArray) -> AnyArray:
     layout = tape.layout
     gaps = np.ones(len(layout), dtype=np.int64)
-    for op, table in ((Op.BERNOULLI, bernoulli), (Op.TREE, tree)):
+    for op, table in ((Op.FACTORS, bernoulli), (Op.TREE, tree)):
         own = np.flatnonzero(layout.op == op)
         if len(own):
             own = own[np.argsort(layout.begin[own])]  # entries are in the program's order, not in the tape's
@@ -85,16 +85,16 @@ def _gaps(tape: Tape, bernoulli: FloatArray, tree: FloatArray) -> AnyArray:
     return gaps
 
 
-class ScaledRoom(NamedTuple):
-    """What the kernels write while they work on a block of rows (see `Room`), exponents (_e) beside mantissas."""
+class ScaledWorkspace(NamedTuple):
+    """What the kernels write while they work on a block of rows (see `Workspace`), exponents (_e) beside mantissas."""
 
     codes: AnyArray
-    given: AnyArray
-    given_e: AnyArray
+    column: AnyArray
+    column_e: AnyArray
     values: AnyArray
     values_e: AnyArray
-    slopes: AnyArray
-    slopes_e: AnyArray
+    derivatives: AnyArray
+    derivatives_e: AnyArray
     below: AnyArray
     below_e: AnyArray
     tree_ones: AnyArray
@@ -103,13 +103,13 @@ class ScaledRoom(NamedTuple):
     factors_e: AnyArray
     flow: AnyArray
     ones: AnyArray
-    given_flow: AnyArray
+    column_flow: AnyArray
     total: AnyArray
     total_e: AnyArray
 
 
-def scaled_room(tape: Tape, rows: int, n_variables: int, places: int, down: bool) -> ScaledRoom:
-    """Return room for blocks of some rows; `places` values are kept at a time, with derivatives if `down`."""
+def scaled_workspace(tape: Tape, rows: int, n_variables: int, places: int, down: bool) -> ScaledWorkspace:
+    """Return a workspace for blocks of some rows; `places` values are kept at a time, with derivatives if `down`."""
     layout = tape.layout
     registers, tree = (layout.n_registers if down else 0), layout.largest_tree
     factors = layout.largest_arity + 1 if down else 0
@@ -117,14 +117,14 @@ def scaled_room(tape: Tape, rows: int, n_variables: int, places: int, down: bool
     def table(height: int) -> FloatArray:
         return np.zeros((height, rows))
 
-    return ScaledRoom(
+    return ScaledWorkspace(
         codes=np.zeros((n_variables, rows), dtype=np.uint8),
-        given=table(layout.n_given),
-        given_e=table(layout.n_given),
+        column=table(layout.n_columns),
+        column_e=table(layout.n_columns),
         values=table(places),
         values_e=table(places),
-        slopes=table(registers),
-        slopes_e=table(registers),
+        derivatives=table(registers),
+        derivatives_e=table(registers),
         below=table(2 * tree),
         below_e=table(2 * tree),
         tree_ones=table(3 * tree if down else 0),
@@ -133,7 +133,7 @@ def scaled_room(tape: Tape, rows: int, n_variables: int, places: int, down: bool
         factors_e=table(factors),
         flow=table(2),
         ones=table(n_variables if down else 0),
-        given_flow=table(layout.n_given),
+        column_flow=table(layout.n_columns),
         total=np.zeros(rows),
         total_e=np.zeros(rows),
     )

@@ -10,7 +10,7 @@ from typing import Any
 from numba import njit
 
 from xspn.core.compilation import kept
-from xspn.engine.kernels.arrays import MISSING, PARTIAL, WHOLE
+from xspn.engine.kernels.arrays import COUNT, FACTORS, MISSING, PARTIAL, PRODUCT, SUM, TREE, WHOLE
 from xspn.engine.kernels.leaves import (
     bernoulli_marginals,
     bernoulli_statistics,
@@ -28,35 +28,44 @@ SCORE, MARGINALS, LEARN = 0, 1, 2  # what to do with rows
 
 
 @njit(nogil=True)
-def _add(slopes: Array, slopes_e: Array, out: int, fresh: bool, r: int, x: float, k: float) -> None:
+def _add(derivatives: Array, derivatives_e: Array, out: int, fresh: bool, r: int, x: float, k: float) -> None:
     """Give a child its first derivative, or one more."""
     if not fresh:
-        own, own_e = slopes[out, r], slopes_e[out, r]
+        own, own_e = derivatives[out, r], derivatives_e[out, r]
         top = k if k > own_e else own_e
         x = x * share_of(k - top) + own * share_of(own_e - top)
         large = x >= BASE
         x = x * STEP if large else x
         k = top + 1.0 if large else top
-    slopes[out, r] = x
-    slopes_e[out, r] = k
+    derivatives[out, r] = x
+    derivatives_e[out, r] = k
 
 
 @njit(nogil=True)
 def _pass_on(
-    slopes: Array, slopes_e: Array, out: int, fresh: bool, v: Array, e: Array, i: int, w: Array, f: Array, j: int
+    derivatives: Array,
+    derivatives_e: Array,
+    out: int,
+    fresh: bool,
+    v: Array,
+    e: Array,
+    i: int,
+    w: Array,
+    f: Array,
+    j: int,
 ) -> None:
     """Give the product of two values to a child."""
-    for r in range(slopes.shape[1]):
+    for r in range(derivatives.shape[1]):
         x = v[i, r] * w[j, r]
         large = x >= BASE
         k = e[i, r] + f[j, r]
-        _add(slopes, slopes_e, out, fresh, r, x * STEP if large else x, k + 1.0 if large else k)
+        _add(derivatives, derivatives_e, out, fresh, r, x * STEP if large else x, k + 1.0 if large else k)
 
 
 @njit(nogil=True)
 def _sum_down(
-    slopes: Array,
-    slopes_e: Array,
+    derivatives: Array,
+    derivatives_e: Array,
     own: int,
     register: Array,
     fresh: Array,
@@ -68,11 +77,11 @@ def _sum_down(
 ) -> None:
     for i in range(a, b):
         out, w, we, first = register[argument[i]], weight[i], weight_e[i], fresh[i]
-        for r in range(slopes.shape[1]):
-            x = w * slopes[own, r]
+        for r in range(derivatives.shape[1]):
+            x = w * derivatives[own, r]
             small = x < 1.0
-            k = slopes_e[own, r] + we
-            _add(slopes, slopes_e, out, first, r, x * BASE if small else x, k - 1.0 if small else k)
+            k = derivatives_e[own, r] + we
+            _add(derivatives, derivatives_e, out, first, r, x * BASE if small else x, k - 1.0 if small else k)
 
 
 @njit(nogil=True)
@@ -80,8 +89,8 @@ def _product_down(
     values: Array,
     values_e: Array,
     base: int,
-    slopes: Array,
-    slopes_e: Array,
+    derivatives: Array,
+    derivatives_e: Array,
     own: int,
     register: Array,
     fresh: Array,
@@ -94,21 +103,43 @@ def _product_down(
     """Factors after child k are kept in factors[k + 1]; those before it, and the derivative, in factors[0]."""
     if b - a == 2:
         first, second = argument[a], argument[a + 1]
-        _pass_on(slopes, slopes_e, register[first], fresh[a], slopes, slopes_e, own, values, values_e, second - base)
         _pass_on(
-            slopes, slopes_e, register[second], fresh[a + 1], slopes, slopes_e, own, values, values_e, first - base
+            derivatives,
+            derivatives_e,
+            register[first],
+            fresh[a],
+            derivatives,
+            derivatives_e,
+            own,
+            values,
+            values_e,
+            second - base,
+        )
+        _pass_on(
+            derivatives,
+            derivatives_e,
+            register[second],
+            fresh[a + 1],
+            derivatives,
+            derivatives_e,
+            own,
+            values,
+            values_e,
+            first - base,
         )
         return
-    for r in range(slopes.shape[1]):
-        factors[0, r] = slopes[own, r]
-        factors_e[0, r] = slopes_e[own, r]
+    for r in range(derivatives.shape[1]):
+        factors[0, r] = derivatives[own, r]
+        factors_e[0, r] = derivatives_e[own, r]
         factors[b - a, r] = 1.0
         factors_e[b - a, r] = 0.0
     for i in range(b - 1, a, -1):
         _pass_on(factors, factors_e, i - a, True, factors, factors_e, i - a + 1, values, values_e, argument[i] - base)
     for i in range(a, b):
         k = i - a + 1
-        _pass_on(slopes, slopes_e, register[argument[i]], fresh[i], factors, factors_e, 0, factors, factors_e, k)
+        _pass_on(
+            derivatives, derivatives_e, register[argument[i]], fresh[i], factors, factors_e, 0, factors, factors_e, k
+        )
         _pass_on(factors, factors_e, 0, True, factors, factors_e, 0, values, values_e, argument[i] - base)
 
 
@@ -120,11 +151,11 @@ def _joint(v: float, e: float, w: float, f: float) -> float:
 
 @njit(nogil=True)
 def _total_flow(
-    slopes: Array, slopes_e: Array, i: int, values: Array, values_e: Array, j: int, w: float, we: float
+    derivatives: Array, derivatives_e: Array, i: int, values: Array, values_e: Array, j: int, w: float, we: float
 ) -> float:
     total = 0.0
-    for r in range(slopes.shape[1]):
-        total += _joint(slopes[i, r], slopes_e[i, r], w * values[j, r], we + values_e[j, r])
+    for r in range(derivatives.shape[1]):
+        total += _joint(derivatives[i, r], derivatives_e[i, r], w * values[j, r], we + values_e[j, r])
     return total
 
 
@@ -132,8 +163,8 @@ def _total_flow(
 def _count_marginals(
     flow: Array,
     ones: Array,
-    slopes: Array,
-    slopes_e: Array,
+    derivatives: Array,
+    derivatives_e: Array,
     own: int,
     table: Array,
     table_e: Array,
@@ -148,7 +179,7 @@ def _count_marginals(
         flow[0, r] = 0.0
         if k <= b - a:
             place = start + (k * (k + 1) >> 1) + s
-            flow[0, r] = _joint(slopes[own, r], slopes_e[own, r], table[place], table_e[place])
+            flow[0, r] = _joint(derivatives[own, r], derivatives_e[own, r], table[place], table_e[place])
     for i in range(a, b):
         c = variables[i]
         for r in range(ones.shape[1]):
@@ -192,55 +223,67 @@ def _tree_posteriors(t: Any, s: Any, a: int, b: int, codes: Array, below: Array,
 
 
 @njit(nogil=True)
-def _walk_down(t: Any, s: Any, first: int, last: int, mode: int, learn: bool, room: Any, found: Any) -> None:
+def _walk_down(t: Any, s: Any, first: int, last: int, mode: int, learn: bool, workspace: Any, found: Any) -> None:
     """Visit last..first with derivatives; the first one is given. Values of i are at i − first."""
     ops, register, begin, end, leaf = t.op, t.register, t.begin, t.end, t.leaf
-    argument, fresh, codes, counters, flow = t.argument, t.fresh, room.codes, room.counters, room.flow
-    values, values_e, slopes, slopes_e = room.values, room.values_e, room.slopes, room.slopes_e
-    in_tree, parents, ones = t.tree_variable, t.tree_parent, room.ones
+    argument, fresh, codes, counters, flow = t.argument, t.fresh, workspace.codes, workspace.counters, workspace.flow
+    values, values_e, derivatives, derivatives_e = (
+        workspace.values,
+        workspace.values_e,
+        workspace.derivatives,
+        workspace.derivatives_e,
+    )
+    in_tree, parents, ones = t.tree_variable, t.tree_parent, workspace.ones
     for i in range(last, first - 1, -1):
         op, a, b, own = ops[i], begin[i], end[i], register[i]
-        if op == 4:
+        if op == SUM:
             if learn:
                 for k in range(a, b):
                     found.sums[k] += _total_flow(
-                        slopes, slopes_e, own, values, values_e, argument[k] - first, s.weight_m[k], s.weight_e[k]
+                        derivatives,
+                        derivatives_e,
+                        own,
+                        values,
+                        values_e,
+                        argument[k] - first,
+                        s.weight_m[k],
+                        s.weight_e[k],
                     )
-            _sum_down(slopes, slopes_e, own, register, fresh, argument, s.weight_m, s.weight_e, a, b)
+            _sum_down(derivatives, derivatives_e, own, register, fresh, argument, s.weight_m, s.weight_e, a, b)
             continue
-        if op == 5:
+        if op == PRODUCT:
             _product_down(
                 values,
                 values_e,
                 first,
-                slopes,
-                slopes_e,
+                derivatives,
+                derivatives_e,
                 own,
                 register,
                 fresh,
                 argument,
                 a,
                 b,
-                room.factors,
-                room.factors_e,
+                workspace.factors,
+                workspace.factors_e,
             )
             continue
         here = i - first
         for r in range(flow.shape[1]):
-            flow[0, r] = _joint(slopes[own, r], slopes_e[own, r], values[here, r], values_e[here, r])
-        if op == 0 and learn:
+            flow[0, r] = _joint(derivatives[own, r], derivatives_e[own, r], values[here, r], values_e[here, r])
+        if op == FACTORS and learn:
             bernoulli_statistics(flow, codes, t.bernoulli_variable, a, b, found.bernoulli)
-        elif op == 0:
+        elif op == FACTORS:
             bernoulli_marginals(flow, ones, t.bernoulli_variable, t.bernoulli_p, a, b)
-        elif op == 1:
+        elif op == COUNT:
             count_ones(codes, t.count_variable, a, b, mode, counters)
             if not learn:
                 start = t.triangle_start[leaf[i]]
                 _count_marginals(
                     flow,
                     ones,
-                    slopes,
-                    slopes_e,
+                    derivatives,
+                    derivatives_e,
                     own,
                     s.triangle_m,
                     s.triangle_e,
@@ -254,9 +297,9 @@ def _walk_down(t: Any, s: Any, first: int, last: int, mode: int, learn: bool, ro
                 count_statistics(flow, counters, mode, t.count_start[leaf[i]], found.whole)
             else:
                 count_statistics(flow, counters, mode, t.triangle_start[leaf[i]], found.partial)
-        elif op == 2 and mode == WHOLE:
+        elif op == TREE and mode == WHOLE:
             whole_tree_statistics(flow, codes, in_tree, parents, a, b, found.tree)
-        elif op == 2:
+        elif op == TREE:
             tree_messages(
                 values,
                 values_e,
@@ -270,45 +313,52 @@ def _walk_down(t: Any, s: Any, first: int, last: int, mode: int, learn: bool, ro
                 a,
                 b,
                 False,
-                room.below,
-                room.below_e,
+                workspace.below,
+                workspace.below_e,
             )
-            _tree_posteriors(t, s, a, b, codes, room.below, room.below_e, room.tree_ones)
+            _tree_posteriors(t, s, a, b, codes, workspace.below, workspace.below_e, workspace.tree_ones)
             if learn:
                 count_ones(codes, in_tree, a, b, mode, counters)
-                tree_statistics(flow, counters, room.tree_ones, parents, a, b, found.tree)
+                tree_statistics(flow, counters, workspace.tree_ones, parents, a, b, found.tree)
             else:
-                tree_marginals(flow, ones, room.tree_ones, in_tree, a, b)
+                tree_marginals(flow, ones, workspace.tree_ones, in_tree, a, b)
         else:
             for r in range(flow.shape[1]):
-                room.given_flow[leaf[i], r] = flow[0, r]
+                workspace.column_flow[leaf[i], r] = flow[0, r]
 
 
 @njit(nogil=True)
 def _down_segments(
     t: Any, s: Any, segments: Array, identity: Array, mode: int, task: int, weights: Array, begin: int, stop: int,
-    room: Any, found: Any,
+    workspace: Any, found: Any,
 ) -> None:  # fmt: skip
     """Walk down every segment; the values of one that is the whole tape are there already."""
-    total, total_e, slopes, slopes_e = room.total, room.total_e, room.slopes, room.slopes_e
+    total, total_e, derivatives, derivatives_e = (
+        workspace.total,
+        workspace.total_e,
+        workspace.derivatives,
+        workspace.derivatives_e,
+    )
     for segment in range(len(segments)):
         first, last, edge = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         w, we = (s.weight_m[edge], s.weight_e[edge]) if edge >= 0 else (1.0, 0.0)
         if edge >= 0:
-            scaled_upward(t, s, first, last + 1, identity, first, mode, False, room)
+            scaled_upward(t, s, first, last + 1, identity, first, mode, False, workspace)
         own = t.register[last]
         for r in range(len(total)):
             counted = begin + r < stop and total[r] > 0.0
             weight = weights[begin + r] if task == LEARN and counted else 1.0
             x = w * weight / total[r] if counted else 0.0
             large = x >= BASE
-            slopes[own, r] = x * STEP if large else x
-            slopes_e[own, r] = (we - total_e[r] + (1.0 if large else 0.0)) if counted else NONE
-        step_up(slopes, slopes_e, own)
-        step_up(slopes, slopes_e, own)
+            derivatives[own, r] = x * STEP if large else x
+            derivatives_e[own, r] = (we - total_e[r] + (1.0 if large else 0.0)) if counted else NONE
+        step_up(derivatives, derivatives_e, own)
+        step_up(derivatives, derivatives_e, own)
         if task == LEARN and edge >= 0:
-            found.sums[edge] += _total_flow(slopes, slopes_e, own, room.values, room.values_e, last - first, 1.0, 0.0)
-        _walk_down(t, s, first, last, mode, task == LEARN, room, found)
+            found.sums[edge] += _total_flow(
+                derivatives, derivatives_e, own, workspace.values, workspace.values_e, last - first, 1.0, 0.0
+            )
+        _walk_down(t, s, first, last, mode, task == LEARN, workspace, found)
 
 
 @kept(nogil=True, error_model="numpy")
@@ -324,7 +374,7 @@ def scaled_walk(
     loaded: int,
     task: int,
     weights: Array,
-    room: Any,
+    workspace: Any,
     found: Any,
     out: Array,
     mantissa: Array,
@@ -334,7 +384,7 @@ def scaled_walk(
 
     Arguments are those of `both_ways`, with the task in place of `learn`, and P(row) as mantissa and exponent.
     """
-    codes, ones, total, total_e, n = room.codes, room.ones, room.total, room.total_e, len(t.op)
+    codes, ones, total, total_e, n = workspace.codes, workspace.ones, workspace.total, workspace.total_e, len(t.op)
     for begin in range(start, stop, codes.shape[1]):
         mode = loaded
         if loaded < 0:
@@ -346,13 +396,13 @@ def scaled_walk(
             ones[:] = 0.0
         whole = task != SCORE and segments[0, 2] < 0  # the only segment is the tape, whose values are kept
         place = identity if whole else t.register
-        scaled_upward(t, s, 0, n, place, 0, mode, False, room)
+        scaled_upward(t, s, 0, n, place, 0, mode, False, workspace)
         for r in range(min(codes.shape[1], stop - begin)):
-            total[r], total_e[r] = room.values[place[n - 1], r], room.values_e[place[n - 1], r]
+            total[r], total_e[r] = workspace.values[place[n - 1], r], workspace.values_e[place[n - 1], r]
             mantissa[begin + r], exponent[begin + r] = total[r], total_e[r]
         if task == SCORE:
             continue
-        _down_segments(t, s, segments, identity, mode, task, weights, begin, stop, room, found)
+        _down_segments(t, s, segments, identity, mode, task, weights, begin, stop, workspace, found)
         if task == MARGINALS:
             for r in range(min(codes.shape[1], stop - begin)):
                 for c in range(codes.shape[0]):

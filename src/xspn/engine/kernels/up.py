@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from xspn.core.compilation import kept
-from xspn.engine.kernels.arrays import BEST, MISSING, WHOLE
+from xspn.engine.kernels.arrays import BEST, COLUMN, COUNT, FACTORS, MISSING, SUM, TREE, WHOLE
 from xspn.engine.kernels.trees import tree_messages, whole_tree
 
 Array = Any  # numba infers the types; annotations are for readers
@@ -97,8 +97,8 @@ def _product(values: Array, out: int, place: Array, base: int, argument: Array, 
 
 
 @kept(nogil=True)
-def upward(t: Any, first: int, last: int, place: Array, base: int, mode: int, best: bool, room: Any) -> None:
-    """Run the instructions first..last on a block of rows: the value of i is left in room.values[place[i] − base].
+def upward(t: Any, first: int, last: int, place: Array, base: int, mode: int, best: bool, workspace: Any) -> None:
+    """Run the instructions first..last on a block of rows: the value of i is left in workspace.values[place[i] − base].
 
     Args:
         t: The tape's arrays.
@@ -108,23 +108,29 @@ def upward(t: Any, first: int, last: int, place: Array, base: int, mode: int, be
         base: What to subtract from it.
         mode: How leaves treat missing values.
         best: Whether sums take their best child.
-        room: The rows' codes, and room to work in.
+        workspace: The rows and their codes, and where kernels write.
     """
     ops, begin, end, leaf, argument, weight = t.op, t.begin, t.end, t.leaf, t.argument, t.weight
     variables, p, counted = t.bernoulli_variable, t.bernoulli_p, t.count_variable
     in_tree, parents, tree_p = t.tree_variable, t.tree_parent, t.tree_p
-    codes, values, below, counters, one = room.codes, room.values, room.below, room.counters, room.one
+    codes, values, below, counters, one = (
+        workspace.codes,
+        workspace.values,
+        workspace.below,
+        workspace.counters,
+        workspace.one,
+    )
     for i in range(first, last):
         op, a, b, out = ops[i], begin[i], end[i], place[i] - base
-        if op == 0:
+        if op == FACTORS:
             _bernoulli(values, out, codes, variables, p, a, b, mode, one)
-        elif op == 1:
+        elif op == COUNT:
             count_ones(codes, counted, a, b, mode, counters)
             if mode == WHOLE:
                 _look_up(values, out, t.count_w, t.count_start[leaf[i]], mode, counters)
             else:
                 _look_up(values, out, t.triangle, t.triangle_start[leaf[i]], mode, counters)
-        elif op == 2:
+        elif op == TREE:
             for r in range(values.shape[1]):
                 values[out, r] = one
             if mode == WHOLE:
@@ -133,10 +139,10 @@ def upward(t: Any, first: int, last: int, place: Array, base: int, mode: int, be
                 tree_messages(
                     values, out, codes, in_tree, parents, t.tree_has_children, tree_p, a, b, mode == BEST, below, one
                 )
-        elif op == 3:
+        elif op == COLUMN:
             for r in range(values.shape[1]):
-                values[out, r] = room.given[leaf[i], r]
-        elif op == 4:
+                values[out, r] = workspace.column[leaf[i], r]
+        elif op == SUM:
             _sum(values, out, place, base, argument, weight, a, b, best)
         else:
             _product(values, out, place, base, argument, a, b)
@@ -168,14 +174,14 @@ def encode(X: Array, start: int, stop: int, inside: Array, codes: Array) -> int:
 
 
 @kept(nogil=True)
-def score(t: Any, X: Array, start: int, stop: int, inside: Array, register: Array, room: Any, out: Array) -> int:
+def score(t: Any, X: Array, start: int, stop: int, inside: Array, register: Array, workspace: Any, out: Array) -> int:
     """Write the probability of the rows start..stop, block by block; return the first row of an unusable block."""
-    width, root = room.codes.shape[1], len(t.op) - 1
+    width, root = workspace.codes.shape[1], len(t.op) - 1
     for begin in range(start, stop, width):
-        mode = encode(X, begin, stop, inside, room.codes)
+        mode = encode(X, begin, stop, inside, workspace.codes)
         if mode == 2:
             return begin
-        upward(t, 0, root + 1, register, 0, mode, False, room)
+        upward(t, 0, root + 1, register, 0, mode, False, workspace)
         for r in range(min(width, stop - begin)):
-            out[begin + r] = room.values[register[root], r]
+            out[begin + r] = workspace.values[register[root], r]
     return -1

@@ -59,7 +59,7 @@ def conference(people: int = 10) -> Circuit:
         >>> c = conference()
         >>> c.names[-3:]
         ('attends_9', 'hot_topic', 'overflow')
-        >>> c.marginals().round(3)[0, -2:].tolist()  # P(hot topic), P(overflow)
+        >>> c.marginals().round(3)[0, -2:, 1].tolist()  # P(hot topic), P(overflow)
         [0.079, 0.784]
     """
     if people < 2:

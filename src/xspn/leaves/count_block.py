@@ -1,25 +1,86 @@
 """All exchangeable leaves that count ones: two sparse products and a table lookup."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from xspn.core.arrays import BoolArray, FloatArray, IntArray
-from xspn.engine.blocks import LeafBlock, LoopBlock
-from xspn.engine.rows import RowBlock
-from xspn.engine.triangles import Triangles
-from xspn.leaves.base import Leaf
-from xspn.leaves.beta_binomial import BetaBinomial, log_weights_of, parameters_of_counts
-from xspn.leaves.exchangeable import Exchangeable, log_weights_of_counts
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from xspn.core.memory import need_memory
+from xspn.leaves.base import Leaf, cut
+from xspn.leaves.blocks import LoopBlock, RowBlock, Shape, ShapedBlock, fast_path
+from xspn.leaves.exchangeable import Exchangeable
 from xspn.leaves.smoothing import Smoothing
 from xspn.statistics import Count
 
+LARGE = 1 << 24  # entries
 
-class CountBlock(LeafBlock):
+
+@dataclass(frozen=True, eq=False)
+class Triangles:
+    """Where the weights and the tables of several leaves stand, one leaf after the other.
+
+    A leaf over n variables has n + 1 weights and a triangle of (n+1)(n+2)/2 entries: M[k, s] = M[k+1, s] + M[k+1, s+1]
+    with M[n, s] = w_s. Row k of a triangle begins at place k(k+1)/2.
+    """
+
+    sizes: IntArray  # (leaves,): n
+
+    @cached_property
+    def weight_starts(self) -> IntArray:
+        """Where each leaf's weights begin."""
+        return np.asarray(np.cumsum(self.sizes + 1) - (self.sizes + 1))
+
+    @cached_property
+    def _entries(self) -> IntArray:
+        return np.asarray((self.sizes + 1) * (self.sizes + 2) // 2)
+
+    @cached_property
+    def table_starts(self) -> IntArray:
+        """Where each leaf's triangle begins."""
+        return np.asarray(np.cumsum(self._entries) - self._entries)
+
+    @cached_property
+    def n_entries(self) -> int:
+        """The number of entries of all triangles."""
+        return int(self._entries.sum())
+
+    @cached_property
+    def by_size(self) -> list[tuple[int, IntArray]]:
+        """The leaves of each size."""
+        return [(int(n), np.flatnonzero(self.sizes == n)) for n in np.unique(self.sizes)]
+
+    def row_places(self, leaves: IntArray, k: int) -> IntArray:
+        """Return where row k stands in the triangles of some leaves: (leaves, k + 1)."""
+        return np.asarray(self.table_starts[leaves, None] + k * (k + 1) // 2 + np.arange(k + 1))
+
+    def weight_places(self, leaves: IntArray, n: int) -> IntArray:
+        """Return where the weights of some leaves of n variables stand: (leaves, n + 1)."""
+        return np.asarray(self.weight_starts[leaves, None] + np.arange(n + 1))
+
+    def table(self, log_weights: FloatArray, combine: np.ufunc) -> FloatArray:
+        """Return the logarithms of all triangles: with `logaddexp` of sums, with `maximum` of best completions."""
+        if self.n_entries > LARGE:
+            widest = int(self.sizes.max())
+            need_memory(
+                8 * self.n_entries,
+                f"query: a leaf that counts ones over {widest:,} variables",
+                lambda _: "marginalize the circuit to the variables of interest first",
+            )
+        table = np.empty(self.n_entries)
+        for n, leaves in self.by_size:
+            row = log_weights[self.weight_places(leaves, n)]
+            for k in range(n, -1, -1):
+                table[self.row_places(leaves, k)] = row
+                row = combine(row[:, :-1], row[:, 1:])
+        return table
+
+
+@fast_path(Exchangeable)
+class CountBlock(ShapedBlock):
     """Exchangeable leaves over the count of ones.
 
     The marginal of a partial row depends on k, how many of the leaf's variables are observed, and on s, how many of
@@ -27,31 +88,41 @@ class CountBlock(LeafBlock):
     once, when the first missing value is met; after that any marginal is a lookup.
     """
 
+    shape = Shape.COUNT
+
     def __init__(self, leaves: Sequence[Exchangeable], n_variables: int) -> None:
-        layout = _Layout.of(leaves, n_variables)
-        numbers = np.array([_two_numbers(leaf) for leaf in leaves])
+        layout = _Counted.of(leaves, n_variables)
+        numbers = np.array([leaf.counted for leaf in leaves])
         self._set(layout, np.concatenate([leaf.log_weights for leaf in leaves]), numbers)
         self.__dict__["_leaves"] = list(leaves)
 
-    def _set(self, layout: "_Layout", log_weights: FloatArray, numbers: FloatArray) -> None:
+    @classmethod
+    def of_leaves(cls, leaves: Sequence[Exchangeable], n_variables: int) -> Self:
+        """Return the block of some leaves."""
+        return cls(leaves, n_variables)
+
+    @staticmethod
+    def takes(leaf: Exchangeable) -> bool:
+        """Whether the leaf counts ones: other statistics are asked through the contract."""
+        return isinstance(leaf.statistic, Count)
+
+    def _set(self, layout: "_Counted", log_weights: FloatArray, numbers: FloatArray) -> None:
         self._layout = layout
         self.n_slots, self.triangles, self._mask = len(layout.variables), layout.triangles, layout.mask
         self.entry_variables = layout.entry_variables
         self.log_weights = log_weights
-        self._numbers = numbers  # (leaves, 2): mean and dispersion of beta-binomial leaves, NaN for free ones
+        self._numbers = numbers  # (leaves, 2): what leaves have instead of free weights, or NaN
 
     @cached_property
     def _leaves(self) -> list[Exchangeable]:
         """The leaves; EM, which passes through many, asks for the last ones only."""
-        made: list[Exchangeable] = []
-        for variables, (mean, dispersion), start in zip(
-            self._layout.variables, self._numbers.tolist(), self.triangles.weight_starts.tolist(), strict=True
-        ):
-            if np.isnan(mean):
-                made.append(Exchangeable(variables, self.log_weights[start : start + len(variables) + 1]))
-            else:
-                made.append(BetaBinomial(variables, mean, dispersion))
-        return made
+        layout, starts = self._layout, self.triangles.weight_starts.tolist()
+        return [
+            family.of_counted(own, self.log_weights[start : start + len(own) + 1], numbers)
+            for family, own, start, numbers in zip(
+                layout.families, layout.variables, starts, self._numbers.tolist(), strict=True
+            )
+        ]
 
     @property
     def _sizes(self) -> IntArray:
@@ -61,6 +132,29 @@ class CountBlock(LeafBlock):
     def entry_ends(self) -> IntArray:
         """Where each leaf's variables end."""
         return np.cumsum(self._sizes)
+
+    def layout_arrays(self) -> dict[str, AnyArray]:
+        """Return the variables of all leaves, and how many each has."""
+        return {"count_variable": self.entry_variables, "count_size": self._sizes}
+
+    def number_arrays(self) -> dict[str, AnyArray]:
+        """Return all log-weights."""
+        return {"count_log_w": self.log_weights.copy()}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, AnyArray], ends: IntArray, n_variables: int) -> Self:
+        """Return the block of exchangeable leaves."""
+        sizes = np.diff(ends, prepend=0)
+        weights, variables = cut(np.array(arrays["count_log_w"]), sizes + 1), cut(arrays["count_variable"], sizes)
+        pairs = zip(variables, weights, strict=True)
+        return cls([Exchangeable(own.tolist(), log_weights) for own, log_weights in pairs], n_variables)
+
+    def counts_of_kernels(self, found: Any) -> FloatArray:
+        """Return the flow of whole rows, then that of partial rows, if there were any."""
+        counts = self.new_counts()
+        counts[: len(found.whole)] = found.whole
+        counts[len(found.whole) : len(found.whole) + len(found.partial)] = found.partial
+        return counts
 
     def slot_leaves(self) -> Sequence[Sequence[Leaf]]:
         """Return one leaf per slot."""
@@ -158,39 +252,39 @@ class CountBlock(LeafBlock):
     def refit(self, statistics: FloatArray, smoothing: Smoothing) -> Self:
         """Fit all leaves of a size at once; those without any mass stay."""
         log_weights, numbers = self.log_weights.copy(), self._numbers.copy()
-        sparing = ~np.isnan(numbers[:, 0])
         for n, leaves in self.triangles.by_size:
             counts = statistics[self.triangles.weight_places(leaves, n)]
             told = counts.sum(axis=1) + smoothing.mass > 0
-            free, bound = told & ~sparing[leaves], told & sparing[leaves]
-            places = self.triangles.weight_places(leaves[free], n)
-            log_weights[places] = log_weights_of_counts(counts[free], n, smoothing, Count())
-            if bound.any():
-                means, dispersions = parameters_of_counts(counts[bound], n, smoothing)
-                numbers[leaves[bound]] = np.column_stack([means, dispersions])
-                log_weights[self.triangles.weight_places(leaves[bound], n)] = log_weights_of(n, means, dispersions)
+            for family, members in self._layout.by_family:
+                own = told & members[leaves]
+                if own.any():
+                    places = self.triangles.weight_places(leaves[own], n)
+                    log_weights[places], numbers[leaves[own]] = family.fit_counts(counts[own], n, smoothing)
         block = type(self).__new__(type(self))
         block._set(self._layout, log_weights, numbers)
         return block
 
 
 @dataclass(frozen=True, eq=False)
-class _Layout:
+class _Counted:
     """What all fits of a block have in common: which variables each leaf counts."""
 
+    families: tuple[type[Exchangeable], ...]
     variables: tuple[tuple[int, ...], ...]
     triangles: Triangles
     entry_variables: IntArray
     mask: csr_array
 
+    @cached_property
+    def by_family(self) -> list[tuple[type[Exchangeable], BoolArray]]:
+        """The leaves of each family: (leaves,) of bool."""
+        return [(family, np.array([own is family for own in self.families])) for family in dict.fromkeys(self.families)]
+
     @classmethod
-    def of(cls, leaves: Sequence[Exchangeable], n_variables: int) -> "_Layout":
+    def of(cls, leaves: Sequence[Exchangeable], n_variables: int) -> "_Counted":
         sizes = np.array([len(leaf.variables) for leaf in leaves], dtype=np.int64)
         variables = np.concatenate([np.array(leaf.variables, dtype=np.int64) for leaf in leaves])
         entries = (np.repeat(np.arange(len(leaves)), sizes), variables)
         mask = csr_array((np.ones(len(variables)), entries), shape=(len(leaves), n_variables))
-        return cls(tuple(leaf.variables for leaf in leaves), Triangles(sizes), variables, mask)
-
-
-def _two_numbers(leaf: Exchangeable) -> tuple[float, float]:
-    return (leaf.mean, leaf.dispersion) if isinstance(leaf, BetaBinomial) else (np.nan, np.nan)
+        families = tuple(map(type, leaves))
+        return cls(families, tuple(leaf.variables for leaf in leaves), Triangles(sizes), variables, mask)

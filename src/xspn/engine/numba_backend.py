@@ -1,9 +1,10 @@
-"""The compiled back end: the tape run by numba kernels, on all cores.
+"""The numba back end: the tape run by compiled kernels, on all cores.
 
-Kernels work with probabilities, not with logarithms. That is safe for discrete variables: no value exceeds 1, so what
-underflows (below 2⁻¹⁰²²) can change the root's value by no more than that for each node, and wherever the result is not
-itself near the end of the range it is right to the last digits. Rows whose result is that small are computed again in
-a wider range: in double precision after single, with exponents of their own (`xspn.engine.scaled`) after double.
+Kernels work with probabilities, not with logarithms. That is safe because no value exceeds 1 (`ColumnLeaves` scales
+densities so that none does): what underflows (below 2⁻¹⁰²²) can change the root's value by no more than that for each
+node, and wherever the result is not itself near the end of the range it is right to the last digits. Rows whose result
+is that small are computed again in a wider range: in double precision after single, after double with exponents of
+their own (`xspn.engine.scaled`), or in log space where there are densities.
 """
 
 from functools import cached_property
@@ -13,22 +14,20 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
-from xspn.core.errors import QueryError
 from xspn.core.logspace import safe_log
-from xspn.engine.backend import Backend, Counts, refuse_impossible
-from xspn.engine.gathered import Gathered, new_statistics
-from xspn.engine.kernels.arrays import BEST, PARTIAL, Room, Statistics, no_statistics, room_for
+from xspn.engine.backend import Backend, Counts, LinearBackend, refuse_impossible
+from xspn.engine.column_leaves import LoadedRows
+from xspn.engine.kernels.arrays import BEST, PARTIAL, Statistics, Workspace, no_statistics, workspace_for
 from xspn.engine.kernels.both_ways import both_ways
 from xspn.engine.kernels.up import score, upward
-from xspn.engine.linear import LinearBackend
+from xspn.engine.numpy_backend import NumpyBackend, binary_table, normalized
+from xspn.engine.passes import Semiring
 from xspn.engine.program import Program
-from xspn.engine.rows import RowBlock
-from xspn.engine.scaled import Scaled
-from xspn.engine.simple import binary_table, normalised
+from xspn.engine.scaled import ScaledBackend
 from xspn.engine.tape import Tape
-from xspn.engine.tape_runner import CHUNK, TapeRunner
+from xspn.engine.tape_runner import CHUNK, GatheredStatistics, TapeRunner
 from xspn.engine.tape_writer import numbers_of, tape_of
-from xspn.engine.up import Semiring
+from xspn.leaves.blocks import RowBlock
 
 LEAST = {np.dtype(np.float64): 1e-280, np.dtype(np.float32): 1e-30}  # smaller results are computed again
 PROBE, WORTH_A_PROBE = 32, 1024  # if so many first rows of a large table are out of range, the others will be, too
@@ -36,11 +35,11 @@ FROM_X = -1  # the mode of rows that a kernel has yet to read
 FINAL_LOGARITHM = 2e-13  # logarithms are below 650 and right to the last digit
 
 
-class Compiled(LinearBackend):
-    """Runs a program's tape. It holds no state but spare room: any number of threads may use it.
+class NumbaBackend(LinearBackend):
+    """Runs a program's tape. It holds no state but spare workspaces: any number of threads may use it.
 
     Args:
-        program: The program; all its variables must be discrete.
+        program: The program.
         dtype: The precision, `float64` or `float32`.
         threads: The number of threads; answers do not depend on it.
         tape: The program's tape, if there is one already.
@@ -49,10 +48,6 @@ class Compiled(LinearBackend):
     def __init__(
         self, program: Program, dtype: type[np.floating[Any]] = np.float64, threads: int = 1, tape: Tape | None = None
     ) -> None:
-        if not self.fits(program):
-            raise QueryError(
-                "compiled kernels: expected discrete variables, found real ones; the simple passes take them"
-            )
         self.program, self.dtype, self.threads = program, dtype, threads
         self.tape = tape_of(program) if tape is None else tape
         self._run = TapeRunner(program, self.tape, dtype, threads)
@@ -62,18 +57,15 @@ class Compiled(LinearBackend):
         # Workspace and arrays for kernels are made again where they are needed.
         return type(self), (self.program, self.dtype, self.threads, self.tape)
 
-    @staticmethod
-    def fits(program: Program) -> bool:
-        """Whether all variables are discrete."""
-        return all(domain is None or domain.is_discrete for domain in program.domains)
-
     @property
     def error_bound(self) -> float:
         """Roundings in a row times the unit roundoff, and a little for underflow and for the final logarithm."""
         unit = float(np.finfo(self.dtype).eps) / 2
         roundings = self.tape.layout.depth_of_rounding * unit
         underflow = len(self.tape.layout) * float(np.finfo(self.dtype).smallest_subnormal) / self.least
-        return roundings / (1 - roundings) + underflow + FINAL_LOGARITHM if roundings < 1 else np.inf
+        bound = roundings / (1 - roundings) + underflow + FINAL_LOGARITHM if roundings < 1 else np.inf
+        # Logarithms of densities have rounding errors of their own.
+        return bound + NumpyBackend(self.program).error_bound if self.program.real.any() else bound
 
     def with_parameters(self, program: Program) -> Self:
         """Return the same for other parameters of the same circuit."""
@@ -81,50 +73,60 @@ class Compiled(LinearBackend):
         return type(self)(program, self.dtype, self.threads, Tape(layout, numbers_of(program, layout)))
 
     @cached_property
-    def careful(self) -> Backend:
+    def fallback(self) -> Backend:
         """The back end for rows whose probability is too small for this one."""
         if self.dtype is np.float32:
-            return Compiled(self.program, np.float64, self.threads, self.tape)
-        return Scaled(self.program, self.threads, self.tape)
+            return NumbaBackend(self.program, np.float64, self.threads, self.tape)
+        if self.program.real.any():  # logarithms of densities may be so large that exponents have no digits left
+            return NumpyBackend(self.program)
+        return ScaledBackend(self.program, self.threads, self.tape)
 
     # -- likelihood --------------------------------------------------------------------------------------------------
 
     def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
         """Return the logarithm of the root's value."""
         if self._are_out_of_range(X, names, what):
-            return self.careful.log_likelihood(X, names, what)  # which gives the same where these kernels would do
-        return self._logarithms(self._probabilities(X, names, what), X, names, what)
+            return self.fallback.log_likelihood(X, names, what)  # which gives the same where these kernels would do
+        return self._logarithms(*self._probabilities(X, names, what), X, names, what)
 
     def _are_out_of_range(self, X: AnyArray, names: Names | None, what: str = "X") -> bool:
         """Whether it is not worth trying these kernels: the first of many rows are all too unlikely for them."""
-        if self.dtype is not np.float64 or len(X) < WORTH_A_PROBE:
+        if self.dtype is not np.float64 or len(X) < WORTH_A_PROBE or self.program.real.any():
             return False
-        return bool((self._probabilities(X[:PROBE], names, what) < self.least).all())
+        return bool((self._probabilities(X[:PROBE], names, what)[0] < self.least).all())
 
-    def _probabilities(self, X: AnyArray, names: Names | None, what: str) -> AnyArray:
+    def _probabilities(self, X: AnyArray, names: Names | None, what: str) -> tuple[AnyArray, FloatArray | float]:
+        """Return the value of the root for each row, and the logarithm of what it is to be multiplied by."""
         run, layout, arrays = self._run, self.tape.layout, self._run.arrays(X)
         out = np.empty(len(X), dtype=self.dtype)
         width = run.width(len(X), layout.n_registers)
 
         def kernel(rows: AnyArray, start: int, stop: int) -> int:
-            with run.room(width, layout.n_registers, down=False) as room:
-                return int(score(arrays, rows, 0, len(rows), run.inside, layout.register, room, out[start:stop]))
+            with run.workspace(width, layout.n_registers, down=False) as workspace:
+                return int(score(arrays, rows, 0, len(rows), run.inside, layout.register, workspace, out[start:stop]))
 
         if run.is_plain:
             run.over_rows(X, names, what, width, kernel)
-        else:
-            with run.room(width, layout.n_registers, down=False) as room:
-                for start, stop, _, mode in run.blocks(X, names, what, room):
-                    upward(arrays, 0, len(layout), layout.register, 0, mode, False, room)
-                    out[start:stop] = room.values[layout.register[-1], : stop - start]
-        return out
+            return out, 0.0
+        log_share = np.zeros(len(X))
+
+        def take(start: int, stop: int) -> None:
+            with run.workspace(width, layout.n_registers, down=False) as workspace:
+                for loaded in run.loaded_rows(X, names, what, width, start, stop):
+                    for own, mode in loaded.into(workspace):
+                        upward(arrays, 0, len(layout), layout.register, 0, mode, False, workspace)
+                        out[loaded.place(own)] = workspace.values[layout.register[-1], : own.stop - own.start]
+                    log_share[loaded.start : loaded.stop] = loaded.log_share
+
+        run.in_chunks(len(X), CHUNK, take)
+        return out, log_share
 
     # -- marginals ---------------------------------------------------------------------------------------------------
 
     def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
         """Walk up and down the tape for each block of rows."""
         if self._are_out_of_range(evidence, names, "evidence"):
-            table, log_evidence = self.careful.marginals_and_evidence(evidence, names)
+            table, log_evidence = self.fallback.marginals_and_evidence(evidence, names)
             refuse_impossible(log_evidence)
             within = np.flatnonzero(log_evidence > np.log(self.least) - 1)
             if len(within):  # what stands beside a row has no say in which kernels answer for it
@@ -138,7 +140,7 @@ class Compiled(LinearBackend):
             table = self._plain_marginals(evidence, probability, names)
         else:
             table = self._any_marginals(evidence, probability, names)
-        return self._mended(table, probability, evidence, names)
+        return self._recompute_underflow(table, probability, evidence, names)
 
     def _plain_marginals(self, evidence: AnyArray, probability: AnyArray, names: Names | None) -> FloatArray:
         run, places = self._run, self.tape.layout.largest_segment
@@ -146,8 +148,8 @@ class Compiled(LinearBackend):
         ones = np.empty(evidence.shape, dtype=self.dtype)
 
         def kernel(rows: AnyArray, start: int, stop: int) -> int:
-            with run.room(width, places, down=True) as room:
-                return self._walk(rows, room, FROM_X, ones[start:stop], probability[start:stop])
+            with run.workspace(width, places, down=True) as workspace:
+                return self._walk(rows, workspace, FROM_X, ones[start:stop], probability[start:stop])
 
         run.over_rows(evidence, names, "evidence", width, kernel)
         return binary_table(ones, self.program)
@@ -156,20 +158,28 @@ class Compiled(LinearBackend):
         run, places = self._run, self.tape.layout.largest_segment
         table = np.zeros((*evidence.shape, self.program.largest_cardinality))
         ones = np.empty(evidence.shape, dtype=self.dtype)
-        with run.room(run.width(len(evidence), places), places, down=True) as room:
-            for start, stop, rows, mode in run.blocks(evidence, names, "evidence", room):
-                self._walk(rows.values, room, mode, ones[start:stop], probability[start:stop])
-                self._add_marginals(rows, room, table[start:stop])
-        return normalised(table, self.program)
+        width = run.width(len(evidence), places)
 
-    def _add_marginals(self, rows: RowBlock, room: Room, out: FloatArray) -> None:
-        """Add what other leaves tell of their variables and kernels tell of binary ones."""
-        total = room.total[: len(rows)].astype(np.float64)
+        def take(start: int, stop: int) -> None:
+            with run.workspace(width, places, down=True) as workspace:
+                for loaded in run.loaded_rows(evidence, names, "evidence", width, start, stop):
+                    joint = np.empty((len(loaded.rows), len(run.inside)))  # P(X_v = 1, row)
+                    for own, mode in loaded.into(workspace):
+                        place = loaded.place(own)
+                        self._walk(loaded.rows.values[own], workspace, mode, ones[place], probability[place])
+                        joint[own] = workspace.ones[:, : own.stop - own.start].T
+                    self._add_marginals(loaded, joint, probability[loaded.start : loaded.stop], table)
+
+        run.in_chunks(len(evidence), CHUNK, take)
+        return normalized(table, self.program)
+
+    def _add_marginals(self, loaded: LoadedRows, joint: FloatArray, probability: AnyArray, table: FloatArray) -> None:
+        """Write what columns and kernels tell of the variables of some rows."""
+        total, rows = probability.astype(np.float64), loaded.rows
         share = np.divide(1.0, total, out=np.zeros_like(total), where=total >= self.least)  # others are computed again
-        if self._run.given is not None:
-            self._run.given.add_marginals(rows, room.given_flow[:, : len(rows)] * share, out)
-        binary = np.array(self.program.cardinalities) == 2
-        p_one = out[:, :, 1] + (room.ones[:, : len(rows)] * share).T
+        loaded.add_marginals(loaded.flow * share, table)
+        binary, out = np.array(self.program.cardinalities) == 2, table[loaded.start : loaded.stop]
+        p_one = out[:, :, 1] + joint * share[:, None]
         p_one = np.where(rows.missing.T, np.minimum(p_one, 1.0), rows.values == 1)
         out[:, binary, 1] = p_one[:, binary]
         out[:, binary, 0] = 1 - p_one[:, binary]
@@ -177,7 +187,7 @@ class Compiled(LinearBackend):
     def _walk(
         self,
         rows: AnyArray,
-        room: Room,
+        workspace: Workspace,
         mode: int,
         out: AnyArray,
         probability: AnyArray,
@@ -201,7 +211,7 @@ class Compiled(LinearBackend):
                 learn,
                 probability if weights is None else weights,
                 self.least,
-                room,
+                workspace,
                 no_statistics() if found is None else found,
                 out,
                 probability,
@@ -212,42 +222,44 @@ class Compiled(LinearBackend):
 
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Return the logarithms of all values; those that are far from mattering at the root may be −inf."""
+        if self.program.real.any():  # inner values are densities of any size
+            return NumpyBackend(self.program).log_values(rows, semiring)
         if self.dtype is np.float32:
-            return self.careful.log_values(rows, semiring)
+            return self.fallback.log_values(rows, semiring)
         run, mode = self._run, PARTIAL if semiring is Semiring.SUM else BEST
-        room = room_for(self.tape, self.dtype, len(rows), len(run.inside), self.program.n_slots, down=False)
-        run.load(rows, room, mode)
-        arrays = run.arrays_for_best if mode == BEST else run.arrays()
-        upward(arrays, 0, len(run.identity), self.tape.layout.slot, 0, mode, semiring is Semiring.MAX, room)
-        values = safe_log(room.values)
-        low = np.flatnonzero(room.values[self.program.root] < self.least)
+        workspace = workspace_for(self.tape, self.dtype, len(rows), len(run.inside), self.program.n_slots, down=False)
+        loaded = LoadedRows(0, len(rows), rows, run.columns, best=mode == BEST)
+        for _ in loaded.into(workspace):
+            arrays = run.arrays_for_best if mode == BEST else run.arrays()
+            slots = self.tape.layout.slot
+            upward(arrays, 0, len(run.identity), slots, 0, mode, semiring is Semiring.MAX, workspace)
+        values = safe_log(workspace.values)
+        low = np.flatnonzero(workspace.values[self.program.root] < self.least)
         if len(low):
-            values[:, low] = self.careful.log_values(RowBlock(rows.values[low]), semiring)
+            values[:, low] = self.fallback.log_values(RowBlock(rows.values[low]), semiring)
         return values
 
     def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
         """Add up statistics in chunks of rows, and the chunks in their order."""
-        if self.dtype is np.float32:
-            return self.careful.counts(X, weights, names)
-        if self._are_out_of_range(X, names):
-            return self.careful.counts(X, weights, names)
+        if self.dtype is np.float32 or self._are_out_of_range(X, names):
+            return self.fallback.counts(X, weights, names)
         run, layout = self._run, self.tape.layout
-        probability, out = np.empty(len(X)), np.empty((0, 0))
+        probability, log_share, out = np.empty(len(X)), np.zeros(len(X)), np.empty((0, 0))
         places = max(layout.largest_segment, layout.n_registers)
         width = run.width(CHUNK, places)
+        n_partial = len(run.arrays(X).triangle)
 
-        def gather(start: int, stop: int) -> Gathered:
-            found = Gathered(self.program, new_statistics(run.arrays(X)))
-            with run.room(width, places, down=True) as room:
-                for first, last, rows, mode in run.blocks(X, names, "X", room, start, stop):
-                    own = slice(first, last)
-                    self._walk(rows.values, room, mode, out, probability[own], weights[own], found.statistics)
-                    if run.given is not None:
-                        run.given.add_counts(rows, room.given_flow[:, : last - first], found.given)
+        def gather(start: int, stop: int) -> GatheredStatistics:
+            found = run.new_statistics(n_partial)
+            with run.workspace(width, places, down=True) as workspace:
+                for loaded in run.loaded_rows(X, names, "X", width, start, stop):
+                    for own, mode in loaded.into(workspace):
+                        place, rows = loaded.place(own), loaded.rows.values[own]
+                        self._walk(rows, workspace, mode, out, probability[place], weights[place], found.kernels)
+                    run.columns.add_counts(loaded.rows, loaded.flow, found.columns)
+                    log_share[loaded.start : loaded.stop] = loaded.log_share
             return found
 
-        parts = run.in_chunks(len(X), CHUNK, gather)
-        total = sum(parts[1:], start=parts[0]) if parts else Gathered(self.program, new_statistics(run.arrays(X)))
-        counts = total.counts(layout, safe_log(probability))
+        counts = run.total(run.in_chunks(len(X), CHUNK, gather), n_partial, safe_log(probability) + log_share)
         low = np.flatnonzero(probability < self.least)
-        return counts.with_rows(low, self.careful.counts(X[low], weights[low], names)) if len(low) else counts
+        return counts.with_rows(low, self.fallback.counts(X[low], weights[low], names)) if len(low) else counts

@@ -1,17 +1,16 @@
-"""The simple back end: the passes as they are written, in NumPy and in log space. What the others are compared with."""
+"""The numpy back end: the passes as they are written, in NumPy and in log space. What the others are compared with."""
 
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.engine.backend import Backend, Counts, refuse_impossible
-from xspn.engine.down import flows
+from xspn.engine.passes import Semiring, flows, upward
 from xspn.engine.program import Program, SumStep
-from xspn.engine.rows import RowBlock
-from xspn.engine.up import Semiring, upward
+from xspn.leaves.blocks import RowBlock
 
 
-class Simple(Backend):
+class NumpyBackend(Backend):
     """Goes level by level over all slots, a block of rows at a time."""
 
     def __init__(self, program: Program) -> None:
@@ -22,9 +21,9 @@ class Simple(Backend):
         """Logarithms are rounded too, which costs a little for each variable and each step."""
         return float(np.finfo(np.float64).eps) * 1000 * (len(self.program.steps) + len(self.program.domains))
 
-    def with_parameters(self, program: Program) -> "Simple":
+    def with_parameters(self, program: Program) -> "NumpyBackend":
         """Return the same for another program."""
-        return Simple(program)
+        return NumpyBackend(program)
 
     def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
         """Return the value of the root."""
@@ -43,7 +42,7 @@ class Simple(Backend):
             flow = flows(program, values)
             for first, block in program.blocks:
                 block.add_marginals(rows, flow[first : first + block.n_slots], table[start:stop])
-        return normalised(table, program)
+        return normalized(table, program)
 
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Return what the pass up gives."""
@@ -80,7 +79,7 @@ def binary_table(ones: AnyArray, program: Program) -> FloatArray:
     return table
 
 
-def normalised(table: FloatArray, program: Program) -> FloatArray:
+def normalized(table: FloatArray, program: Program) -> FloatArray:
     """Return tables of marginals that sum to 1 exactly (flows do only up to rounding), NaN beyond the domains."""
     for i, size in enumerate(program.cardinalities):
         table[:, i, size:] = np.nan

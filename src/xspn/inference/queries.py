@@ -1,0 +1,163 @@
+"""The questions that one or two passes answer, and the circuits that evidence or summing out leaves."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import Names
+from xspn.core.errors import EvidenceError, QueryError
+from xspn.engine import Backend, RowBlock, Semiring, choose_by_chance, flows, refuse_impossible
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node, Product, Sum
+from xspn.graph.scope import Scope
+from xspn.leaves.base import Leaf
+
+CELLS = 1 << 22  # slots × rows that are walked at a time when drawing samples
+Remainder = tuple[Node | None, float]  # what is left of a node, and the log-probability of the evidence in its scope
+
+
+def conditional_log_likelihood(
+    backend: Backend, X: FloatArray, given: FloatArray, names: Names | None = None
+) -> FloatArray:
+    """Return log P(X | given) of each row; −inf where the two contradict each other."""
+    log_given = backend.log_likelihood(given, names, "given")
+    refuse_impossible(log_given)
+    inside = ~backend.program.absent
+    clash = (inside & ~np.isnan(given) & ~np.isnan(X) & (given != X)).any(axis=1)
+    both = np.where(np.isnan(X), given, X)  # X first, so that its values are checked even where they clash
+    joint = backend.log_likelihood(both, names)
+    return np.where(clash, -np.inf, joint - log_given)
+
+
+def means(backend: Backend, evidence: AnyArray, names: Names | None = None) -> FloatArray:
+    """Return E[X_i | evidence row] for all variables (categories count as their codes): (rows, n).
+
+    Discrete variables have their marginals for it; for real ones the leaves' means count with the flow that reaches
+    them. What is observed is its own mean; NaN stands for variables that the circuit does not have.
+    """
+    program = backend.program
+    table = backend.marginals(evidence, names)
+    out = np.nansum(table * np.arange(table.shape[2]), axis=2)
+    real = np.array([domain is not None and not domain.is_discrete for domain in program.domains])
+    out[:, program.absent] = np.nan
+    if not real.any():
+        return np.asarray(out)
+    out[:, real] = 0.0
+    for start, stop, rows in program.row_blocks(evidence, names, "evidence"):
+        values = backend.log_values(rows, Semiring.SUM)
+        refuse_impossible(values[program.root], start)
+        flow = flows(program, values)
+        for first, block in program.blocks:
+            for slot, behind in enumerate(block.slot_leaves()):
+                for leaf in behind:
+                    own = np.array(leaf.variables)
+                    if real[own].any():
+                        share = flow[first + slot][:, None]
+                        out[start:stop, own] += share * leaf.means(rows.values[:, own])
+    seen = np.asarray(evidence, dtype=np.float64)
+    return np.asarray(np.where(real & ~np.isnan(seen), seen, out))
+
+
+def sample(
+    backend: Backend,
+    evidence: AnyArray,
+    rng: np.random.Generator,
+    names: Names | None = None,
+    repeats: int = 1,
+) -> FloatArray:
+    """Return each row with its missing values drawn from their distribution given the observed ones.
+
+    Args:
+        backend: What runs the circuit.
+        evidence: The rows, NaN for what is missing.
+        rng: The source of randomness.
+        names: The names of the columns, for messages.
+        repeats: How many times to draw for each row, which goes up the circuit once; its draws follow one another.
+    """
+    program = backend.program
+    drawn = np.empty((len(evidence) * repeats, evidence.shape[1]))
+    at_once = max(64, CELLS // program.n_slots)
+    for start, stop, rows in program.row_blocks(evidence, names, "given", cells=CELLS):
+        values = backend.log_values(rows, Semiring.SUM)
+        refuse_impossible(values[program.root], start)
+        which = np.repeat(np.arange(stop - start), repeats)
+        for first in range(0, len(which), at_once):
+            own = which[first : first + at_once]
+            active = choose_by_chance(program, values, rng, own)
+            block, place = RowBlock(rows.values[own]), start * repeats + first
+            out = block.values.copy()
+            for slot, leaves in program.blocks:
+                leaves.fill(block, active[slot : slot + leaves.n_slots], out, rng)
+            drawn[place : place + len(own)] = out
+    drawn[:, program.absent] = np.nan
+    return drawn
+
+
+# -- circuits ----------------------------------------------------------------------------------------------------------
+
+
+def marginalize(graph: Graph, keep: Scope) -> Node:
+    """Return the root of the circuit over the kept variables, all others summed out."""
+    if not graph.root.scope & keep:
+        raise QueryError(f"marginalize: none of the variables to keep is in the circuit's scope {graph.root.scope}")
+
+    def visit(node: Node, children: Sequence[Node | None]) -> Node | None:
+        if not node.scope & keep:
+            return None
+        if isinstance(node, Leaf):
+            return node.marginalize(keep)
+        if not node.scope - keep:
+            return node
+        kept = [child for child in children if child is not None]
+        if isinstance(node, Sum):
+            return Sum(node.weights, kept)
+        return kept[0] if len(kept) == 1 else Product(kept)
+
+    root: Node = graph.rebuild(visit)
+    return root
+
+
+def condition(graph: Graph, evidence: FloatArray) -> tuple[Node, float]:
+    """Return the root of P(missing variables | evidence) for one row, and log P(evidence).
+
+    Children that the evidence rules out disappear; weights become posterior weights.
+    """
+    known = Scope.of(np.flatnonzero(~np.isnan(evidence)).tolist()).bits
+
+    def visit(node: Node, children: Sequence[Remainder]) -> Remainder:
+        if not node.scope.bits & known:
+            return node, 0.0
+        if not node.children:
+            leaf = cast(Leaf, node)
+            own = leaf.variables
+            return leaf.condition(evidence[own[0] : own[0] + 1] if len(own) == 1 else evidence[list(own)])
+        if isinstance(node, Sum):
+            return _posterior(node, children)
+        total = sum([part[1] for part in children])
+        left = [part[0] for part in children if part[0] is not None]
+        if not left or total == -np.inf:
+            return None, total
+        return (left[0] if len(left) == 1 else Product(left)), total
+
+    root, log_evidence = graph.rebuild(visit)
+    if np.isneginf(log_evidence):
+        raise EvidenceError("the evidence has probability zero; nothing can be concluded from it")
+    if root is None:
+        raise QueryError("condition: the evidence fixes every variable, so no distribution is left")
+    return root, float(log_evidence)
+
+
+def _posterior(node: Sum, children: Sequence[Remainder]) -> Remainder:
+    logs = np.array([part[1] for part in children])
+    live = np.flatnonzero((node.weights > 0) & ~np.isneginf(logs))
+    if not len(live):
+        return None, -np.inf
+    terms = np.log(node.weights[live]) + logs[live]
+    total = float(np.logaddexp.reduce(terms))
+    left = [child for k in live if (child := children[int(k)][0]) is not None]
+    if not left:
+        return None, total
+    weights = np.exp(terms - total)
+    return (left[0] if len(left) == 1 else Sum(weights / weights.sum(), left)), total
