@@ -138,7 +138,7 @@ WRONG = {
     "a model of the future": (["query", "future.json"], "written in schema 99, this version reads up to 2; upgrade"),
     "a table without a column": (
         ["score", "model.json", "other.csv"],
-        "the model knows a column 'hot_topic' that the table has not; did you mean 'hot_topic' by 'hot_topik'?",
+        "the table lacks the column 'hot_topic' that the model knows; did you mean 'hot_topic' by 'hot_topik'?",
     ),
     "a table with a new label": (
         ["score", "model.json", "label.csv", "--header"],
@@ -238,7 +238,7 @@ def test_there_are_at_least_thirty():
 
 
 def test_an_archive_out_of_all_proportion_is_not_unpacked(files, run, monkeypatch):
-    monkeypatch.setattr("xspn.data.read.MOST_BYTES", 100_000)
+    monkeypatch.setattr("xspn.data.files.MOST_BYTES", 100_000)
     np.savez_compressed("bomb.npz", X=np.zeros((100_000, 2)))
     status, out, err = run("fit", "bomb.npz", *OUT)
     assert (status, out) == (2, "")

@@ -30,6 +30,13 @@ COMMANDS = {
     "reproduce": "run the paper's experiments again: tables, figures, a report beside the published numbers",
 }
 
+# What the command line has for what would help, by the short names that errors have for it.
+HINTS = {
+    "identifier": "on the command line: --exclude NAME, or --domains NAME=categorical",
+    "text among numbers": "on the command line: --missing TEXT, or --domains NAME=categorical",
+    "encoding": "on the command line: --encoding NAME",
+}
+
 FAILED = 1
 USER_ERROR = 2
 OF_A_SIGNAL = 128  # and its number
@@ -107,6 +114,8 @@ def _leave_stdout() -> None:
 
 def _fail(error: BaseException | str, status: int) -> int:
     text = str(error)
+    if isinstance(error, XSPNError) and error.remedy in HINTS:
+        text = f"{text} ({HINTS[error.remedy]})"
     if isinstance(error, OSError) and not isinstance(error, XSPNError) and error.strerror:
         reason = error.strerror[0].lower() + error.strerror[1:]
         text = reason if error.filename is None else f"{error.filename}: {reason}"

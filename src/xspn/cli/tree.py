@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xspn.cli.inputs import names_of
 from xspn.cli.output import shortened
 from xspn.graph.nodes import Node, Sum
 from xspn.leaves import Bernoulli, Categorical, Exchangeable, Gaussian
@@ -24,7 +23,7 @@ def tree_lines(circuit: "Circuit", depth: int, most: int) -> Iterator[str]:
 class _Tree:
     def __init__(self, circuit: "Circuit", depth: int, most: int) -> None:
         self.circuit = circuit
-        self.names = names_of(circuit.columns)
+        self.names = circuit.schema.shown_names
         self.depth, self.most = depth, most
 
     def lines(self, node: Node, prefix: str, said: str, level: int) -> Iterator[str]:
@@ -80,9 +79,9 @@ class _Tree:
         own = [self.names[v] for v in node.scope]
         if isinstance(node, Bernoulli):
             variable = node.variables[0]
-            return f"{own[0]}: P({self.circuit.columns.label(variable, 1)}) = {node.p:.3g}"
+            return f"{own[0]}: P({self.circuit.schema.label(variable, 1)}) = {node.p:.3g}"
         if isinstance(node, Categorical):
-            labels = [self.circuit.columns.label(node.variables[0], code) for code in range(len(node.probabilities))]
+            labels = [self.circuit.schema.label(node.variables[0], code) for code in range(len(node.probabilities))]
             likeliest = np.argsort(-node.probabilities, kind="stable")
             chances = [f"{labels[k]} {node.probabilities[k]:.2f}" for k in likeliest[:MOST_VALUES]]
             return f"{own[0]}: {', '.join(chances)}{', …' if len(labels) > MOST_VALUES else ''}"

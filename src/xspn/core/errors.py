@@ -1,8 +1,24 @@
 """One tree of errors; each is also the built-in error that a caller would expect."""
 
+from typing import TypeVar
+
+E = TypeVar("E", bound="XSPNError")
+
 
 class XSPNError(Exception):
-    """Anything that xspn refuses to do. The message says what was expected, what was found, and what to do."""
+    """Anything that xspn refuses to do. The message says what was expected, what was found, and what to do.
+
+    Attributes:
+        remedy: What kind of thing would help, by a short name: the command line has options of its own for some.
+    """
+
+    remedy: str | None = None
+
+
+def with_remedy(error: E, remedy: str) -> E:
+    """Return an error that names what would help."""
+    error.remedy = remedy
+    return error
 
 
 class DataError(XSPNError, ValueError):

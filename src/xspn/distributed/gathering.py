@@ -1,4 +1,4 @@
-"""Tables that are elsewhere but small enough to be here."""
+"""Tables out of core that are small enough to be in memory."""
 
 from typing import Any
 

@@ -1,10 +1,14 @@
-"""Tell tables that are elsewhere (Dask collections, Parquet paths) from tables in memory, without importing Dask."""
+"""Tell tables that are out of core (Dask collections, Parquet paths) from tables in memory, without importing Dask."""
 
 import os
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from xspn.core.errors import MissingExtraError
+from xspn.data.files import PARQUET_ENDINGS
+
+PATTERN = "*?["  # what a path has that stands for several files
 
 
 def is_collection(X: Any) -> bool:
@@ -18,18 +22,24 @@ def is_collection(X: Any) -> bool:
 
 
 def is_path(X: Any) -> bool:
-    """Whether a table is said by where it is: a Parquet file, a folder of them, a pattern such as `sales/*.parquet`."""
+    """Whether a table is given by its path."""
     return isinstance(X, str | os.PathLike)
 
 
-def is_elsewhere(X: Any) -> bool:
-    """Whether a table is not in this process's memory.
+def is_parquet(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is one of Parquet files: by its ending, or a folder, or a pattern such as `sales/*`."""
+    text = os.fspath(path)
+    return text.lower().endswith(PARQUET_ENDINGS) or any(sign in text for sign in PATTERN) or Path(text).is_dir()
+
+
+def is_out_of_core(X: Any) -> bool:
+    """Whether a table is read by partitions, where its rows are, rather than at once.
 
     Examples:
-        >>> is_elsewhere("sales.parquet"), is_elsewhere([[0, 1]])
-        (True, False)
+        >>> is_out_of_core("sales.parquet"), is_out_of_core("sales.csv"), is_out_of_core([[0, 1]])
+        (True, False, False)
     """
-    return is_path(X) or is_collection(X)
+    return is_parquet(X) if is_path(X) else is_collection(X)
 
 
 def dask_module(name: str) -> Any:
@@ -37,4 +47,4 @@ def dask_module(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise MissingExtraError(f"tables outside memory need Dask ({error}): pip install 'xspn[dask]'") from error
+        raise MissingExtraError(f"tables out of core need Dask ({error}): pip install 'xspn[dask]'") from error

@@ -103,7 +103,7 @@ def _of_names(circuit: Circuit, v: int, model: FloatArray, values: FloatArray, w
     worst = int(np.argmax(np.abs(model - table)))
     if abs(model[worst] - table[worst]) <= SHARE + _chance(0.5, total):
         return None
-    return f"P({circuit.columns.label(v, worst)}) = {model[worst]:.3g}, in the table {table[worst]:.3g}"
+    return f"P({circuit.schema.label(v, worst)}) = {model[worst]:.3g}, in the table {table[worst]:.3g}"
 
 
 def _of_numbers(parts: FloatArray, values: FloatArray, weights: FloatArray, floor: float) -> str | None:
