@@ -1,8 +1,6 @@
 """One tree of errors; each is also the built-in error that a caller would expect."""
 
-from typing import TypeVar
-
-E = TypeVar("E", bound="XSPNError")
+from typing import Self
 
 
 class XSPNError(Exception):
@@ -14,11 +12,10 @@ class XSPNError(Exception):
 
     remedy: str | None = None
 
-
-def with_remedy(error: E, remedy: str) -> E:
-    """Return an error that names what would help."""
-    error.remedy = remedy
-    return error
+    def with_remedy(self, remedy: str) -> Self:
+        """Return the error after it was told what would help."""
+        self.remedy = remedy
+        return self
 
 
 class DataError(XSPNError, ValueError):

@@ -29,7 +29,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import is_missing, numbers_of
-from xspn.core.errors import DataError, DataTypeError, ParameterError, with_remedy
+from xspn.core.errors import DataError, DataTypeError, ParameterError
 from xspn.core.options import one_of
 from xspn.data.domain import Domain
 from xspn.data.labels import Label, Labels, Place, checked_labels, codes_of, in_order, plain
@@ -195,11 +195,10 @@ def _text(cells: AnyArray, spec: ColumnSpec | None, where: Where) -> ParsedColum
             f"domains: the order of the labels of {where.column} is unknown; list them from first to last"
         )
     if spec is None and len(seen) > MOST_LABELS and 2 * len(seen) > len(cells):
-        error = DataError(
+        raise DataError(
             f"{where.what}: column {where.column} looks like a row identifier ({len(seen)} different texts in "
             f"{len(cells)} rows); drop it, or keep it with domains={{{where.column}: 'categorical'}}"
-        )
-        raise with_remedy(error, "identifier")
+        ).with_remedy("identifier")
     expected = 2 if spec is not None and spec.word == "binary" else None
     if spec is not None and spec.domain is not None:
         expected = spec.domain.cardinality

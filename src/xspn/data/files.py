@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from xspn.core.checks import first_double, is_missing
-from xspn.core.errors import DataError, MissingExtraError, ParameterError, with_remedy
+from xspn.core.errors import DataError, MissingExtraError, ParameterError
 from xspn.core.memory import need_memory
 from xspn.data.table_file import NUMBER, TableFile
 
@@ -84,7 +84,7 @@ def _text(content: bytes, source: str, options: ReadOptions) -> TableFile:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         found = f"{source}, line {line}: not {options.encoding} text (byte 0x{content[error.start]:02x})"
-        raise with_remedy(DataError(f"{found}; name its encoding, such as latin-1"), "encoding") from error
+        raise DataError(f"{found}; name its encoding, such as latin-1").with_remedy("encoding") from error
     except UnicodeError as error:  # of encodings that know no places
         raise DataError(f"{source}: not {options.encoding} text ({error!s:.100})") from error
     return parse_csv(text, source, options.delimiter, options.header, (*MISSING, *options.missing))

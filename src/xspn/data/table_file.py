@@ -9,7 +9,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray
 from xspn.core.checks import is_missing, nearest, place_of
-from xspn.core.errors import DataError, DataTypeError, with_remedy
+from xspn.core.errors import DataError, DataTypeError
 from xspn.data.frames import PANDAS
 from xspn.data.schema import Schema
 from xspn.data.table import Table, table_of_cells
@@ -106,7 +106,7 @@ class TableFile:
             odd = texts[numeric.index(False)]
             found = f"{self.source}: expected a number, found {odd!r} at {self.place(cells.index(odd), column)}"
             advice = "say so if it marks missing values, or if the column holds labels (categorical)"
-            raise with_remedy(DataTypeError(f"{found}; {advice}"), "text among numbers")
+            raise DataTypeError(f"{found}; {advice}").with_remedy("text among numbers")
         out = np.empty(len(cells), dtype=object)
         out[:] = cells
         return out, "str"

@@ -53,7 +53,8 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
 
         For a Dask collection or a Parquet path the answer is a Dask array, and nothing is computed yet.
         """
-        return self.circuit_.log_likelihood(self._query_rows(X))
+        rows = self._query_rows(X)
+        return self.circuit_.log_likelihood(rows)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows."""
