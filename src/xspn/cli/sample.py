@@ -4,7 +4,7 @@ import argparse
 
 from xspn.cli.inputs import read_model, seed_of
 from xspn.cli.output import add_formula_option, check_outputs
-from xspn.cli.questions import evidence_of
+from xspn.cli.query import evidence_of
 from xspn.core.errors import ParameterError
 
 

@@ -26,9 +26,9 @@ class _Tree:
         self.names = circuit.schema.shown_names
         self.depth, self.most = depth, most
 
-    def lines(self, node: Node, prefix: str, said: str, level: int) -> Iterator[str]:
+    def lines(self, node: Node, prefix: str, before: str, level: int) -> Iterator[str]:
         """Yield a node's line and those of its children; `prefix` is drawn before the children."""
-        yield f"{said}{self._line(node)}"
+        yield f"{before}{self._line(node)}"
         if not node.children:
             return
         parts = self._parts(node)

@@ -144,7 +144,7 @@ class Schema:
         """Return a table of the right width as codes or real numbers: (rows, columns).
 
         Cells of DataFrames and files, and text in lists, are looked up among the labels. Arrays of numbers are codes
-        already, unless they are said to hold labels that happen to be numbers. The columns of files go by their names,
+        already, unless the caller says that they are labels that happen to be numbers. The columns of files go by their names,
         in any order.
         """
         if is_coded(X):

@@ -36,8 +36,8 @@ def _decisions(trace: Trace) -> str:
     counts = dict.fromkeys(Operation, 0)
     for entry in trace:
         counts[entry.operation] += 1
-    said = [f"{count} × {operation.value}" for operation, count in counts.items() if count]
-    return "Decisions: " + "; ".join(said) + "."
+    made = [f"{count} × {operation.value}" for operation, count in counts.items() if count]
+    return "Decisions: " + "; ".join(made) + "."
 
 
 def _group(trace: Trace, entry: TraceEntry, schema: Schema) -> str:
@@ -61,8 +61,8 @@ def _branch(branch: Branch, schema: Schema) -> str:
     if branch.variable is None or branch.condition is None:
         return f"cluster {branch.place + 1} of {branch.of}"
     relation, value = branch.condition.relation, branch.condition.value
-    said = str(schema.label(branch.variable, value)) if relation in ("=", "≠") else f"{value:g}"
-    return f"{_name(branch.variable, schema)} {relation} {said}"
+    text = str(schema.label(branch.variable, value)) if relation in ("=", "≠") else f"{value:g}"
+    return f"{_name(branch.variable, schema)} {relation} {text}"
 
 
 def _name(variable: int, schema: Schema) -> str:

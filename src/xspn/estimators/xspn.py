@@ -1,7 +1,10 @@
 """`XSPN`: learn a circuit from a table."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +21,6 @@ from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.explain import explain
 from xspn.estimators.options import learn_config
 from xspn.estimators.parameters import LearnerParameters
-from xspn.estimators.progress import learning_progress
 from xspn.estimators.table_input import in_memory, training_data
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
@@ -26,11 +28,13 @@ from xspn.learning.ensemble import learn_bag
 from xspn.learning.memory import refuse_if_too_large
 from xspn.learning.quality import EFFORTS, HeldOut, LearnedWell, Search, learn_well
 from xspn.learning.source import TrainingData
+from xspn.learning.steps import Progress
 from xspn.learning.trace import Trace
 
 if TYPE_CHECKING:
     from xspn.distributed.growth import PassReport
 
+SECONDS_BETWEEN_LINES = 5.0
 EQUAL_ROWS_MATTER = ("gmm",)  # clusterings that cannot take weights
 
 
@@ -128,7 +132,7 @@ class XSPN(LearnerParameters, DensityEstimator):
             return learn_well(data, config, effort, seed, self.n_jobs, held_out, progress), data
 
     def _validation_rows(self, X_valid: Any) -> AnyArray:
-        """Read validation rows; what is wrong with them is said before anything is learned."""
+        """Read validation rows; what is wrong with them is reported before anything is learned."""
         try:
             rows = self._codes(in_memory(X_valid, "X"))
             if len(rows) == 0:
@@ -143,7 +147,7 @@ class XSPN(LearnerParameters, DensityEstimator):
     ) -> tuple[Learned, TrainingData | None]:
         """Learn from a table that is not in memory; one that is small enough is gathered."""
         from xspn.distributed.gathering import binary_template, gathered, is_small
-        from xspn.distributed.learning import Source, learn_elsewhere
+        from xspn.distributed.learning import Source, learn_out_of_core
 
         if is_small(X):
             return self._learned(gathered(X), X_valid, in_memory(sample_weight, "sample_weight"), config)
@@ -155,7 +159,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         seed = int(generator(self.random_state).integers(2**63 - 1))
         source = Source(X, sample_weight, self.binarize)
         with learning_progress(self.verbose, self.n_estimators) as progress:
-            grown = learn_elsewhere(source, config, seed, self.n_estimators, checkpoint, progress)
+            grown = learn_out_of_core(source, config, seed, self.n_estimators, checkpoint, progress)
         self.passes_ = grown.passes
         return grown.learned, None
 
@@ -167,10 +171,48 @@ class XSPN(LearnerParameters, DensityEstimator):
             names: Names of the variables, if the table had none.
         """
         check_is_fitted(self)
-        said = explain(self.circuit_, self.trace_, most, names)
+        text = explain(self.circuit_, self.trace_, most, names)
         if not hasattr(self, "search_"):
-            return said
-        return f"Made of {'; '.join(map(str, self.search_.parts))}.\n{said}"
+            return text
+        return f"Made of {'; '.join(map(str, self.search_.parts))}.\n{text}"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")
+
+
+@contextmanager
+def learning_progress(verbose: int, n_circuits: int) -> Iterator[Progress | None]:
+    """Provide a function that is told how much of the work is done, or None if nobody wants to know.
+
+    It shows a bar on a terminal, plain lines elsewhere.
+    """
+    if not verbose:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(file=sys.stderr)
+    what = "learning" if n_circuits == 1 else f"learning {n_circuits} circuits"
+    if not console.is_terminal:
+        yield _lines(what)
+        return
+    with Bar(console=console, transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+
+        def show(done: float, of: float) -> None:
+            bar.update(task, completed=done / max(of, 1))
+
+        yield show
+
+
+def _lines(what: str) -> Progress:
+    last = monotonic()
+
+    def show(done: float, of: float) -> None:
+        nonlocal last
+        if done >= of or monotonic() - last >= SECONDS_BETWEEN_LINES:
+            last = monotonic()
+            sys.stderr.write(f"{what}: {done / max(of, 1):.0%} is settled\n")
+
+    return show
