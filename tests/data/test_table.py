@@ -197,3 +197,18 @@ def test_numbers_are_binarized(library):
     found = Table.of(as_library(frame, library), binarize=1.0)
     np.testing.assert_array_equal(found.codes, [[0, 1], [1, 0], [np.nan, 0]])
     assert found.schema == Schema.of([Domain.binary()] * 2, ["a", "b"])
+
+
+def test_small_dask_collections_are_gathered_at_the_door(survey):
+    dask, frames = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
+    X = frames.from_pandas(survey, npartitions=3)
+    model = XSPN(random_state=0).fit(survey)
+    np.testing.assert_array_equal(model.circuit_.log_likelihood(X), model.score_samples(survey))
+    assert exchangeability_test(X).p_value == exchangeability_test(survey).p_value
+    with (
+        dask.config.set({"xspn.gather_cells": 100}),
+        pytest.raises(DataError, match="200 rows of 4 columns are too many"),
+    ):
+        exchangeable_groups(X)
+    with dask.config.set({"xspn.gather_cells": "many"}), pytest.raises(ParameterError, match=r"xspn\.gather_cells"):
+        exchangeable_groups(X)

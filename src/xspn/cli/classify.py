@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     if domain is None or domain.cardinality is None:
         raise DataError(f"--target: {args.target!r} {'is not in the model' if domain is None else 'is real'}")
     codes = read_table(args.table, args).encoded_by(
-        circuit.schema, absent_is_missing=[circuit.schema.shown_names[target]]
+        circuit.schema, absent_is_missing=[circuit.schema.shown_name(target)]
     )
     labels = [circuit.schema.label(target, code) for code in range(domain.cardinality)]
     chances = _posterior(circuit, codes, target, domain.cardinality)

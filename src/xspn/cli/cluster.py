@@ -31,7 +31,7 @@ def on_cluster(address: str | None) -> Iterator[None]:
 
 def stays_out_of_core(args: argparse.Namespace) -> bool:
     """Whether the table is one that the cluster reads: Parquet files, and a cluster is named."""
-    from xspn.distributed.recognition import is_parquet
+    from xspn.data.out_of_core import is_parquet
 
     return args.cluster is not None and is_parquet(args.table)
 

@@ -13,9 +13,9 @@ from xspn.cli.cluster import columns_of, refuse_options
 from xspn.cli.inputs import matching
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.errors import DataError, ParameterError
+from xspn.data.out_of_core import is_parquet
 from xspn.data.schema import Schema
 from xspn.data.table import Table
-from xspn.distributed.recognition import is_parquet
 from xspn.estimators import XSPN, XSPNClassifier
 from xspn.estimators.explain import context_in_words
 from xspn.estimators.table_input import training_data
@@ -94,7 +94,7 @@ def parts_of(model: XSPN) -> list[dict[str, Any]]:
 def _classifier(train: Table, settings: dict[str, Any], target: int) -> tuple[Circuit, Score]:
     """Return a circuit in which the target comes last, under its own name and labels, and how rows score."""
     schema = train.schema
-    domain, name = schema.domains[target], schema.shown_names[target]
+    domain, name = schema.domains[target], schema.shown_name(target)
     if domain is None or domain.cardinality is None:
         raise DataError(f"--target: {name!r} is real; classes are needed")
     answers = np.asarray(train.codes[:, target], dtype=np.float64)

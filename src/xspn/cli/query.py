@@ -83,13 +83,13 @@ def run(args: argparse.Namespace) -> int:
     questions = [question for text in args.ask for question in question_of(text, schema)]
     if not questions and not args.best:
         open_ones = [j for j in circuit.scope if j not in given]
-        questions = [Question(schema.shown_names[j], "variable", (j,)) for j in open_ones]
+        questions = [Question(schema.shown_name(j), "variable", (j,)) for j in open_ones]
     answers = [posterior.answer(question) for question in questions]
     best = posterior.best() if args.best else None
     if args.plot is not None:
         _plot(circuit, given, questions, args.plot)
     if args.json:
-        known = {schema.shown_names[j]: label for j, label in given.items()}
+        known = {schema.shown_name(j): label for j, label in given.items()}
         return print_json({"given": known, "log_evidence": posterior.log_evidence, "answers": answers, "best": best})
     if not args.ask:
         _show_all(answers)
@@ -112,8 +112,8 @@ class Posterior:
         marginals, log_evidence = circuit.backend.marginals_and_evidence(row[None, :], circuit.names)
         self.marginals, self.log_evidence = marginals[0], float(log_evidence[0])
         if self.log_evidence == -np.inf:
-            names = circuit.schema.shown_names
-            known = ", ".join(f"{names[j]}={label}" for j, label in self.given().items())
+            name = circuit.schema.shown_name
+            known = ", ".join(f"{name(j)}={label}" for j, label in self.given().items())
             raise EvidenceError(
                 f"--given: {known} has probability zero under this model; nothing can be concluded from it"
             )
@@ -151,7 +151,7 @@ class Posterior:
         chances = self.circuit.count_distribution(question.variables, self.row)
         if question.code == 0.0:
             chances = chances[::-1]
-        names = [schema.shown_names[j] for j in question.variables]
+        names = [schema.shown_name(j) for j in question.variables]
         counted = schema.label(question.variables[0], question.code or 0.0)
         mean = float(chances @ np.arange(len(chances)))
         body = {"variables": names, "value": counted, "probabilities": chances.tolist(), "mean": mean}
@@ -176,7 +176,7 @@ class Posterior:
         """Return the most probable completion of the evidence."""
         schema = self.circuit.schema
         found = self.circuit.mpe(self.row)
-        values = {schema.shown_names[j]: schema.label(j, found.values[0, j]) for j in self.circuit.scope}
+        values = {schema.shown_name(j): schema.label(j, found.values[0, j]) for j in self.circuit.scope}
         return {"values": values, "log_probability": float(found.log_prob[0]), "exact": found.exact}
 
 
@@ -262,7 +262,7 @@ def code_of(text: str, schema: "Schema", column: int, what: str) -> float:
     from xspn.data.labels import unknown_label
 
     labels, domain = schema.labels[column], schema.domains[column]
-    name = schema.shown_names[column]
+    name = schema.shown_name(column)
     if domain is None:
         raise DataError(f"{what}: {name!r} is not in the model")
     if labels is not None:

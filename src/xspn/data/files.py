@@ -19,10 +19,10 @@ from typing import IO, Any
 from xspn.core.checks import first_double, is_missing
 from xspn.core.errors import DataError, MissingExtraError, ParameterError
 from xspn.core.memory import need_memory
+from xspn.data.out_of_core import PARQUET_ENDINGS
 from xspn.data.table_file import NUMBER, TableFile
 
 STDIN = "-"
-PARQUET_ENDINGS = (".parquet", ".pq")
 DAMAGE = (zipfile.BadZipFile, zlib.error, NotImplementedError, MemoryError)  # what a damaged archive may raise
 PLAIN = "biufUS"  # kinds of arrays that are tables: truth values, numbers, texts
 MOST_BYTES, MOST_PACKED = 1_000_000_000, 50  # a larger table that is packed more tightly than this is none

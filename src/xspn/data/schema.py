@@ -16,7 +16,6 @@ from xspn.core.checks import (
     first_double,
     is_text,
     numbers_of,
-    row_of,
     same_columns,
     table,
 )
@@ -24,6 +23,7 @@ from xspn.core.errors import DataError, QueryError, StructureError
 from xspn.data.domain import Domain
 from xspn.data.frames import Frame, built, labelled, narwhals_type, need_pandas, pandas_column
 from xspn.data.labels import Labels, Place, checked_labels, codes_of, means_no_and_yes
+from xspn.data.out_of_core import gather_collection, is_collection
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,11 @@ class Schema:
     @property
     def shown_names(self) -> Names:
         """The names of the columns; X0, X1, … where they have none."""
-        return self.names or tuple(f"X{j}" for j in range(len(self)))
+        return self.names or tuple(map(self.shown_name, range(len(self))))
+
+    def shown_name(self, variable: int) -> str:
+        """Return the name of a column; X0, X1, … where they have none."""
+        return f"X{variable}" if self.names is None else self.names[variable]
 
     @property
     def meanings(self) -> tuple[Labels | None, ...]:
@@ -144,9 +148,11 @@ class Schema:
         """Return a table of the right width as codes or real numbers: (rows, columns).
 
         Cells of DataFrames and files, and text in lists, are looked up among the labels. Arrays of numbers are codes
-        already, unless the caller says that they are labels that happen to be numbers. The columns of files go by their names,
-        in any order.
+        already, unless the caller says that they are labels that happen to be numbers. The columns of files go by their
+        names, in any order.
         """
+        if is_collection(X):
+            X = gather_collection(X, what)
         if is_coded(X):
             return X.encoded_by(self)  # type: ignore[no-any-return]
         if isinstance(X, str | os.PathLike):
@@ -189,12 +195,10 @@ class Schema:
         """Return one checked row of evidence; columns outside the scope are dropped."""
         if hasattr(evidence, "to_dict") and Frame.of(evidence) is None:
             evidence = evidence.to_dict()  # a Series knows its variables by name: their order does not matter
-        if isinstance(evidence, Mapping):
-            row = row_of({v: self._code(v, value, what) for v, value in evidence.items()}, len(self), self.names, what)
-        else:
-            row = self._only_row(evidence, what)
+        is_mapping = isinstance(evidence, Mapping)
+        row = self._row_of_mapping(evidence, what) if is_mapping else self._only_row(evidence, what)
         outside = [v for v in np.flatnonzero(~np.isnan(row)) if self.domains[v] is None]
-        if isinstance(evidence, Mapping) and outside:
+        if is_mapping and outside:
             raise DataError(f"{what}: variable {self.name(int(outside[0]))} is not in the circuit's scope")
         row[outside] = np.nan
         for v in np.flatnonzero(~np.isnan(row)):
@@ -204,13 +208,20 @@ class Schema:
                 raise DataError(f"{what}: {expected}, found {row[v]:g}")
         return row
 
-    def _code(self, variable: Any, value: Any, what: str) -> Any:
-        """Return the code of a value in a mapping; a value without labels is left for `row_of` to check."""
-        index = self.index(variable)
-        labels = self.labels[index]
-        if labels is None:
-            return value
-        return codes_of([value], labels, lambda row: f"variable {self.name(index)}", what)[0]
+    def _row_of_mapping(self, evidence: Mapping[Any, Any], what: str) -> FloatArray:
+        row = np.full(len(self), np.nan)
+        seen: set[int] = set()
+        for variable, value in evidence.items():
+            index = self.index(variable)
+            labels = self.labels[index]
+            if index in seen:
+                raise DataError(f"{what}: variable {self.name(index)} is given twice")
+            seen.add(index)
+            if labels is None:
+                row[index] = table([[value]], what=f"{what} for {variable!r}")[0, 0]
+            else:
+                row[index] = codes_of([value], labels, lambda _, own=index: f"variable {self.name(own)}", what)[0]  # type: ignore[misc]
+        return row
 
     def _only_row(self, evidence: Any, what: str) -> FloatArray:
         is_plain = Frame.of(evidence) is None and not is_coded(evidence)

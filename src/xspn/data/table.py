@@ -21,6 +21,7 @@ from xspn.data.column_types import (
 )
 from xspn.data.domain import Domain
 from xspn.data.frames import Frame, labelled
+from xspn.data.out_of_core import gather_collection, is_collection
 from xspn.data.schema import Schema, is_coded
 
 Bits = NDArray[np.uint8]
@@ -55,7 +56,7 @@ class Table:
 
         Args:
             X: An array, nested lists, a DataFrame (pandas, polars, pyarrow, …), the path of a file (CSV, TSV, Parquet,
-                npz), or a `Table`, which is taken as it is.
+                npz), a Dask collection that is small enough to be gathered, or a `Table`, which is taken as it is.
             domains: What the columns hold, where it shall not be inferred.
             binarize: Values above this number count as 1, others as 0; None takes values as they are.
 
@@ -68,6 +69,8 @@ class Table:
             ((('no', 'yes'), ('a', 'b', 'c')), [[0.0, 1.0], [1.0, 0.0]])
         """
         refuse_unreadable(X)
+        if is_collection(X):
+            X = gather_collection(X)
         if isinstance(X, str | os.PathLike):
             from xspn.data.files import read_path
 
@@ -145,8 +148,6 @@ class Table:
 
 def refuse_unreadable(X: Any) -> None:
     """Refuse what can be no table of ours, and say what to pass instead."""
-    if hasattr(X, "__dask_graph__"):
-        raise DataError("X: a Dask collection is not taken here; pass a table in memory, as X.compute() gives")
     if hasattr(X, "toarray"):
         raise DataError("X: sparse tables are not supported; pass X.toarray()")
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":

@@ -9,8 +9,8 @@ from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError
 from xspn.core.options import whole_number
 from xspn.core.random import RandomState, child_seed, generator
+from xspn.data.out_of_core import dask_module, is_collection
 from xspn.distributed.gathering import as_collection
-from xspn.distributed.recognition import dask_module, is_collection
 
 CELLS_AT_ONCE = 1 << 22
 

@@ -66,4 +66,4 @@ def _branch(branch: Branch, schema: Schema) -> str:
 
 
 def _name(variable: int, schema: Schema) -> str:
-    return f"X{variable}" if schema.names is None else schema.names[variable]
+    return schema.shown_name(variable)

@@ -15,9 +15,9 @@ from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import as_array, table, weights_of_rows
 from xspn.core.errors import DataError
 from xspn.data.frames import Frame
+from xspn.data.out_of_core import is_out_of_core
 from xspn.data.schema import Schema, is_coded
 from xspn.data.table import Bits, Table, binarized, refuse_unreadable
-from xspn.distributed.recognition import is_out_of_core
 from xspn.learning.data import BinaryData
 from xspn.learning.source import TrainingData
 from xspn.learning.tables import TableData

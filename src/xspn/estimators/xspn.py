@@ -14,7 +14,7 @@ from xspn.core.arrays import AnyArray
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.options import one_of, whole_number
 from xspn.core.random import generator
-from xspn.distributed.recognition import is_out_of_core
+from xspn.data.out_of_core import is_out_of_core
 from xspn.engine.rows import RowChecker
 from xspn.estimators.agreement import warn_of_disagreement
 from xspn.estimators.base import DensityEstimator, all_or_nothing
