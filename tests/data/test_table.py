@@ -212,3 +212,14 @@ def test_small_dask_collections_are_gathered_at_the_door(survey):
         exchangeable_groups(X)
     with dask.config.set({"xspn.gather_cells": "many"}), pytest.raises(ParameterError, match=r"xspn\.gather_cells"):
         exchangeable_groups(X)
+
+
+def test_models_of_other_libraries_answer_dask_with_pandas(mixed):
+    frames = pytest.importorskip("dask.dataframe")
+    X = frames.from_pandas(mixed, npartitions=2)
+    for library in ("polars", "pyarrow"):
+        model, expected = XSPN(random_state=0).fit(as_library(mixed, library)), XSPN(random_state=0).fit(mixed)
+        assert rows_of(model.impute(X).compute()) == rows_of(expected.impute(mixed))
+        pd.testing.assert_frame_equal(model.predict_marginals(X).compute(), expected.predict_marginals(mixed))
+        drawn, own = model.sample(10, 0, chunks=4).compute(), expected.sample(10, 0, chunks=4).compute()
+        assert rows_of(drawn) == rows_of(own)

@@ -159,7 +159,7 @@ class Schema:
             from xspn.data.files import read_path
 
             return read_path(X, what).encoded_by(self)
-        frame = Frame.of(X)
+        frame = None if isinstance(X, np.ndarray) else Frame.of(X)
         if frame is None:
             array = as_array(X, what)
             is_codes = array.dtype.kind in "biuf" and numbers_are_codes

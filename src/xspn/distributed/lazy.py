@@ -65,18 +65,20 @@ def mean_and_count(values: Any) -> tuple[float, int]:
     return float(total / count) if count else float("nan"), int(count)
 
 
-def samples(model: Any, n_samples: int, chunks: int, random_state: RandomState, template: Any, width: int) -> Any:
-    """Return random rows, so many to a partition, as a lazy table of the kind that the model was fitted to."""
+def samples(model: Any, n_samples: int, chunks: int, random_state: RandomState, template: Any) -> Any:
+    """Return random rows, so many to a partition, as a lazy DataFrame like the template, or array if there is none."""
     whole_number("chunks", chunks, 1)
     whole_number("n_samples", n_samples, 1)
     dask, array = dask_module("dask"), dask_module("dask.array")
     seed = int(generator(random_state).integers(2**63 - 1))
     sizes = [min(chunks, n_samples - first) for first in range(0, n_samples, chunks)]
     shared = dask.delayed(model, traverse=False)
-    parts = [dask.delayed(_sample, pure=False)(shared, size, child_seed(seed, k)) for k, size in enumerate(sizes)]
+    parts = [
+        dask.delayed(_sample, pure=False)(shared, size, child_seed(seed, k), template) for k, size in enumerate(sizes)
+    ]
     if template is not None:
         return dask_module("dask.dataframe").from_delayed(parts, meta=template, verify_meta=False)
-    meta = np.empty((0, 0))
+    meta, width = np.empty((0, 0)), len(model.schema_)
     return array.concatenate(
         [array.from_delayed(own, (n, width), meta=meta) for own, n in zip(parts, sizes, strict=True)]
     )
@@ -123,8 +125,9 @@ def _answer(model: Any, method: str, part: Any, options: dict[str, Any], seed: i
     return dask_module("pandas").concat(found) if hasattr(found[0], "iloc") else np.concatenate(found)
 
 
-def _sample(model: Any, n_samples: int, seed: int) -> Any:
-    return model.sample(n_samples, random_state=seed)
+def _sample(model: Any, n_samples: int, seed: int, template: Any) -> Any:
+    codes = model.circuit_.sample(n_samples, random_state=seed)
+    return model.schema_.values(codes) if template is None else model.schema_.decode(codes, template)
 
 
 def _sum_and_count(values: FloatArray) -> tuple[float, int]:

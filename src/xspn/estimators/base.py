@@ -1,6 +1,7 @@
 """What the density estimators have in common: scores, samples, marginals, imputation."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -12,7 +13,7 @@ from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError, MemoryLimitError
 from xspn.core.random import RandomState
-from xspn.data.frames import built
+from xspn.data.frames import PANDAS, Frame, built, need_pandas
 from xspn.estimators.completion import Method, completed, filled_in, table_of_marginals
 from xspn.estimators.table_input import TableInput, answers_by_partition, knows_its_names
 from xspn.learning.memory import OTHERWISE
@@ -75,21 +76,25 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         Args:
             n_samples: How many rows.
             random_state: The seed.
-            chunks: Return a lazy Dask array or DataFrame with so many rows in each partition.
+            chunks: Return a lazy Dask array or DataFrame (of pandas, whatever the library) with so many rows in each
+                partition.
         """
         check_is_fitted(self)
         if chunks is None:
             return self._given_back(self.circuit_.sample(n_samples, random_state=random_state))
         from xspn.distributed.lazy import samples
 
-        return samples(self, n_samples, chunks, random_state, self._template, self.n_features_in_)
+        template = self._template
+        if template is None and self.schema_.library is not None:
+            template = replace(self.schema_, library=None).decode(np.empty((0, len(self.schema_))))
+        return samples(self, n_samples, chunks, random_state, template)
 
     def _form_of_marginals(self) -> dict[str, Any]:
         """Return the form of lazy marginals: a DataFrame where those in memory are one."""
         names = self.marginal_names()
-        if self.schema_.are_binary or self._template is None:
+        if self.schema_.are_binary or self.schema_.library is None:
             return {"width": len(names)}
-        return {"template": type(self._template)(columns=names, dtype=np.float64)}
+        return {"template": need_pandas().DataFrame(columns=names, dtype=np.float64)}
 
     @answers_by_partition(_form_of_marginals)
     def predict_marginals(self, X: Any) -> Any:
@@ -98,8 +103,8 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         For a table of binary columns: P(variable is 1 | row), an array (rows, variables). For other tables the columns
         of the answer are those of `marginal_names()`: a binary variable has one, P(1 | row); a categorical or ordinal
         one has P(value | row) for each value; a real one has its mean given the row. The answer is a DataFrame, of the
-        same library, if the model was fitted to one. For a Dask collection or a Parquet path it is a lazy Dask array or
-        DataFrame.
+        table's own library, if the model was fitted to one. For a Dask collection or a Parquet path it is a lazy Dask
+        array or DataFrame.
         """
         rows = self._query_rows(X)
         table = table_of_marginals(self.circuit_, rows)
@@ -112,10 +117,13 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
             first = 1 if size == 2 else 0
             parts.append(means[:, [variable]] if size is None else table[:, variable, first:size])
         answer = np.hstack(parts)
-        if self._template is not None:
-            return type(self._template)(answer, index=getattr(X, "index", None), columns=self.marginal_names())
-        library, names = self.schema_.library, self.marginal_names()
-        return answer if library is None else built(library, names, answer.T.tolist(), [None] * len(names))
+        frame, names = Frame.of(X), self.marginal_names()
+        library = self.schema_.library if frame is None or self.schema_.library is None else frame.library
+        if library is None:
+            return answer
+        if library != PANDAS:
+            return built(library, names, answer.T.tolist(), [None] * len(names))
+        return need_pandas().DataFrame(answer, index=getattr(X, "index", None), columns=names)
 
     def marginal_names(self) -> list[str]:
         """Return the names of the columns of `predict_marginals`, such as "colour=red"; X0, X1, … without names."""

@@ -1,6 +1,5 @@
 """Tables that estimators are given: made a `Table` once, by scikit-learn's rules, and given back as they came."""
 
-import os
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
@@ -15,7 +14,7 @@ from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import as_array, table, weights_of_rows
 from xspn.core.errors import DataError
 from xspn.data.frames import Frame
-from xspn.data.out_of_core import is_out_of_core
+from xspn.data.out_of_core import is_collection, is_out_of_core, is_path
 from xspn.data.schema import Schema, is_coded
 from xspn.data.table import Bits, Table, binarized, refuse_unreadable
 from xspn.learning.data import BinaryData
@@ -142,5 +141,5 @@ class TableInput(BaseEstimator):  # type: ignore[misc]
 
 
 def knows_its_names(X: Any) -> bool:
-    """Whether a table is not one that scikit-learn knows: a file, or a `Table`."""
-    return is_coded(X) or isinstance(X, str | os.PathLike)
+    """Whether a table is not one whose names scikit-learn knows: a file, a `Table`, a Dask collection."""
+    return is_coded(X) or is_path(X) or is_collection(X)
