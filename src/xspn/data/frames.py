@@ -67,7 +67,15 @@ class Frame:
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and columns."""
-        return len(self.native), len(self.native.columns)
+        return len(self.native), len(self._columns)
+
+    @cached_property
+    def _columns(self) -> list[Any]:
+        return list(self.native.columns)
+
+    @cached_property
+    def _dtypes(self) -> list[Any]:
+        return list(self.native.dtypes) if self.is_pandas else list(self.native.schema.values())
 
     @cached_property
     def names(self) -> Names | None:
@@ -81,7 +89,7 @@ class Frame:
 
     def name(self, column: int) -> Any:
         """Return what a column is called: a number in some pandas DataFrames."""
-        return self.native.columns[column]
+        return self._columns[column]
 
     def cells(self, column: int) -> AnyArray:
         """Return a column's cells: numbers and truth values as an array of their kind, anything else as objects."""
@@ -94,7 +102,7 @@ class Frame:
         """Return a table of numbers of one type as one array, much faster than column by column; None otherwise."""
         if not self.is_pandas:
             return None
-        dtypes = set(self.native.dtypes)
+        dtypes = set(self._dtypes)
         plain = len(dtypes) == 1 and all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes)
         return np.asarray(self.native.to_numpy()) if plain else None
 
@@ -103,18 +111,17 @@ class Frame:
 
         A polars Categorical lists the categories of all columns of the program: it is read like text.
         """
+        dtype = self._dtypes[column]
         if self.is_pandas:
-            dtype = self.native.dtypes.iloc[column]
             return dtype if hasattr(dtype, "categories") else None
         import narwhals as nw
 
-        dtype = self.native[self.name(column)].dtype
         return Categories(tuple(dtype.categories), ordered=True) if isinstance(dtype, nw.Enum) else None
 
     def type_name(self, column: int) -> str:
         """Return a column's type, by the name that pandas has for it."""
         if self.is_pandas:
-            return type_name(self.native.dtypes.iloc[column])
+            return type_name(self._dtypes[column])
         series = self.native[self.name(column)]
         kind = str(series.dtype).partition("(")[0]
         if kind in ("Enum", "Categorical"):
