@@ -10,7 +10,7 @@ import pytest
 
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum, load, save
 from xspn.core.errors import DataTypeError, FormatError
-from xspn.data.columns import Columns
+from xspn.data.schema import Schema
 from xspn.io import from_json, to_json
 from xspn.io.json_format import from_json_with_notes
 from xspn.statistics import Blocks
@@ -361,8 +361,8 @@ def test_types_of_columns_that_are_none(dtype):
     ],
 )
 def test_types_of_columns_that_pandas_has(dtype):
-    circuit = Circuit.of_columns(CIRCUIT.graph, Columns.of(CIRCUIT.domains, dtypes=[dtype] * 9))
-    assert from_json(to_json(circuit)).columns.dtypes == (dtype,) * 9
+    circuit = Circuit.of_schema(CIRCUIT.graph, Schema.of(CIRCUIT.domains, dtypes=[dtype] * 9))
+    assert from_json(to_json(circuit)).schema.dtypes == (dtype,) * 9
 
 
 def test_large_labels_and_notes_are_read():

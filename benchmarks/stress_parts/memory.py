@@ -79,7 +79,7 @@ def work(what: str, kind: str, rows: int, columns: int) -> dict[str, float]:
     from threadpoolctl import threadpool_limits
 
     from xspn import XSPN
-    from xspn.data.reading import read_table
+    from xspn.data.table import Table
 
     cells = table(kind, rows, columns)
     start = time.process_time()
@@ -88,7 +88,7 @@ def work(what: str, kind: str, rows: int, columns: int) -> dict[str, float]:
 
         frame = pd.DataFrame(cells, columns=[f"column {j}" for j in range(columns)])
         start = time.process_time()
-        read_table(frame)
+        Table.of(frame)
     else:
         with threadpool_limits(1):
             XSPN(random_state=0).fit(cells)

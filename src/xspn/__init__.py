@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from xspn.graph import Sum as Sum
     from xspn.io import load as load
     from xspn.io import save as save
-    from xspn.learning.exchangeability import exchangeability_test as exchangeability_test
-    from xspn.learning.exchangeability import exchangeable_groups as exchangeable_groups
+    from xspn.learning.exchangeability.public import exchangeability_test as exchangeability_test
+    from xspn.learning.exchangeability.public import exchangeable_groups as exchangeable_groups
     from xspn.leaves import Bernoulli as Bernoulli
     from xspn.leaves import BetaBinomial as BetaBinomial
     from xspn.leaves import Categorical as Categorical
@@ -48,8 +48,8 @@ _HOMES = {
     "XSPN": "xspn.estimators",
     "XSPNClassifier": "xspn.estimators",
     "XSPNError": "xspn.core.errors",
-    "exchangeability_test": "xspn.learning.exchangeability",
-    "exchangeable_groups": "xspn.learning.exchangeability",
+    "exchangeability_test": "xspn.learning.exchangeability.public",
+    "exchangeable_groups": "xspn.learning.exchangeability.public",
     "load": "xspn.io",
     "save": "xspn.io",
 }

@@ -11,9 +11,9 @@ from xspn.core.arrays import FloatArray
 from xspn.core.checks import Names
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import RandomState, generator
-from xspn.data.columns import Columns
 from xspn.data.domain import Domain
 from xspn.data.labels import Labels
+from xspn.data.schema import Schema
 from xspn.engine import Automatic, Backend, Program, chosen_backend, compile_graph, refuse_impossible
 from xspn.graph import properties, transform
 from xspn.graph.graph import Graph, from_records
@@ -31,7 +31,7 @@ Variable = int | str
 
 
 class Questions(ABC):
-    """Probabilities, completions and samples; whoever offers them has a back end and columns."""
+    """Probabilities, completions and samples; whoever offers them has a back end and a schema."""
 
     @property
     @abstractmethod
@@ -40,7 +40,7 @@ class Questions(ABC):
 
     @property
     @abstractmethod
-    def columns(self) -> Columns:
+    def schema(self) -> Schema:
         """What is known of the columns: names, domains, labels and types."""
 
     @abstractmethod
@@ -50,19 +50,19 @@ class Questions(ABC):
     @property
     def names(self) -> Names | None:
         """The names of the columns, or None."""
-        return self.columns.names
+        return self.schema.names
 
     def log_likelihood(self, X: Any) -> FloatArray:
         """Return log P of each row's observed part: (rows,); −inf where it is impossible."""
-        return self.backend.log_likelihood(self.columns.table(X), self.names)
+        return self.backend.log_likelihood(self.schema.encode(X), self.names)
 
     def conditional_log_likelihood(self, X: Any, given: Any) -> FloatArray:
         """Return log P(X | given) of each row. `given` has a row for each row of X, or one for all of them.
 
         Where a row of X contradicts what is given the answer is −inf; evidence of probability zero is an error.
         """
-        rows = np.asarray(self.columns.table(X), dtype=np.float64)
-        known = np.asarray(self.columns.evidence(given, "given"), dtype=np.float64)
+        rows = np.asarray(self.schema.encode(X), dtype=np.float64)
+        known = np.asarray(self.schema.evidence(given, "given"), dtype=np.float64)
         if len(known) not in (1, len(rows)):
             raise DataError(f"given: expected 1 row or {len(rows)}, one for each row of X, found {len(known)}")
         known = np.broadcast_to(known, rows.shape)
@@ -74,14 +74,14 @@ class Questions(ABC):
         Values beyond a variable's domain, real variables and columns outside the circuit give NaN. Without evidence
         there is one row.
         """
-        return self.backend.marginals(self.columns.evidence(evidence), self.names)
+        return self.backend.marginals(self.schema.evidence(evidence), self.names)
 
     def means(self, evidence: Any = None) -> FloatArray:
         """Return E[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.
 
         Columns outside the circuit give NaN. Without evidence there is one row.
         """
-        return queries.means(self.backend, self.columns.evidence(evidence), self.names)
+        return queries.means(self.backend, self.schema.evidence(evidence), self.names)
 
     def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
         """Return the most probable completion of each row: `.values`, `.log_prob`, `.exact`.
@@ -89,7 +89,7 @@ class Questions(ABC):
         The max-product pass is exact for selective circuits, and says so. With `exact=True` a branch-and-bound search
         makes it exact for others too, or refuses with the reason when the circuit is too large for that.
         """
-        rows = self.columns.evidence(evidence)
+        rows = self.schema.evidence(evidence)
         selective = self._is_selective()
         if exact and not selective:
             return mpe.branch_and_bound(self.backend, rows, self.names)
@@ -99,14 +99,15 @@ class Questions(ABC):
         """Return n random rows; with `given`, random completions of its rows (n of each if n is given)."""
         if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
             raise ParameterError(f"sample: expected a number of rows of at least 0, found {n!r}")
-        rows = self.columns.evidence(given, "given")
+        rows = self.schema.evidence(given, "given")
         return queries.sample(self.backend, rows, generator(random_state), self.names, 1 if n is None else int(n))
 
 
 class Circuit(Questions):
     """A probabilistic circuit: a distribution over the columns of a table.
 
-    Tables are arrays or DataFrames with `n_variables` columns; NaN (None, NA) is missing and always summed out exactly.
+    Tables are arrays, DataFrames (pandas, polars, pyarrow) or files with `n_variables` columns; NaN (None, NA) is
+    missing and always summed out exactly.
     A circuit that has been marginalised or conditioned keeps its columns: those outside its scope are ignored in
     questions and NaN in answers.
 
@@ -141,19 +142,19 @@ class Circuit(Questions):
     ) -> None:
         width = len(names) if names is not None and n_variables is None else n_variables
         self._graph = Graph(root, width)
-        self._columns = Columns.of(self._graph.domains, names, labels)
+        self._schema = Schema.of(self._graph.domains, names, labels)
 
     @classmethod
     def of_graph(cls, graph: Graph, names: Sequence[str] | None = None) -> "Circuit":
         """Return the circuit of nodes that are in order already."""
-        return cls.of_columns(graph, Columns.of(graph.domains, names))
+        return cls.of_schema(graph, Schema.of(graph.domains, names))
 
     @classmethod
-    def of_columns(cls, graph: Graph, columns: Columns) -> "Circuit":
-        """Return the circuit of nodes that are in order already, for tables of which the columns are known."""
+    def of_schema(cls, graph: Graph, schema: Schema) -> "Circuit":
+        """Return the circuit of nodes that are in order already, for tables of a known schema."""
         circuit = cls.__new__(cls)
         circuit._graph = graph
-        circuit._columns = columns.over(graph.domains)
+        circuit._schema = schema.over(graph.domains)
         return circuit
 
     # -- structure ---------------------------------------------------------------------------------------------------
@@ -169,14 +170,14 @@ class Circuit(Questions):
         return self._graph
 
     @property
-    def columns(self) -> Columns:
+    def schema(self) -> Schema:
         """What is known of the columns: names, domains, labels and types."""
-        return self._columns
+        return self._schema
 
     @property
     def labels(self) -> tuple[Labels | None, ...]:
         """What the values of each column stand for; None where they stand for themselves."""
-        return self._columns.labels
+        return self._schema.labels
 
     @property
     def n_variables(self) -> int:
@@ -191,7 +192,7 @@ class Circuit(Questions):
     @property
     def domains(self) -> tuple[Domain | None, ...]:
         """What each column may hold; None for a column outside the scope."""
-        return self._columns.domains
+        return self._schema.domains
 
     @cached_property
     def program(self) -> Program:
@@ -232,7 +233,7 @@ class Circuit(Questions):
         return self._with_root(transform.simplify(self.root))
 
     def _with_root(self, root: Node) -> "Circuit":
-        return Circuit.of_columns(Graph(root, self.n_variables), self._columns)
+        return Circuit.of_schema(Graph(root, self.n_variables), self._schema)
 
     # -- back ends ---------------------------------------------------------------------------------------------------
 
@@ -260,7 +261,7 @@ class Circuit(Questions):
             [0.25, 0.75]
         """
         chosen = chosen_backend(self.program, backend, device, dtype, threads)
-        return Evaluator(chosen, self._columns, lambda: self.why_not_selective() is None)
+        return Evaluator(chosen, self._schema, lambda: self.why_not_selective() is None)
 
     def _is_selective(self) -> bool:
         return self.why_not_selective() is None
@@ -270,13 +271,15 @@ class Circuit(Questions):
     def decode(self, rows: Any) -> Any:
         """Return rows of codes, such as samples or completions, as a DataFrame with the columns' labels and types.
 
+        It is of the library whose DataFrame the circuit was learned from; pandas for others.
+
         Examples:
             >>> from xspn import Bernoulli
             >>> rain = Circuit(Bernoulli(0, p=0.4), names=["rain"], labels={"rain": ["dry", "wet"]})
             >>> rain.decode(rain.mpe().values)["rain"].tolist()
             ['dry']
         """
-        return self._columns.decode(self._columns.table(rows, "rows"))
+        return self._schema.decode(self._schema.encode(rows, "rows"))
 
     def moments(self) -> Moments:
         """Return means and covariances of all variables."""
@@ -284,9 +287,9 @@ class Circuit(Questions):
 
     def count_distribution(self, variables: Iterable[Variable], given: Any = None) -> FloatArray:
         """Return P(number of ones among the variables = k | given) for k = 0..len(variables), for binary variables."""
-        chosen = self._columns.indices(variables)
-        self._columns.binary(chosen, "count_distribution")
-        row = self._columns.row({} if given is None else given, "given")
+        chosen = self._schema.indices(variables)
+        self._schema.binary(chosen, "count_distribution")
+        row = self._schema.row({} if given is None else given, "given")
         known = [v for v in chosen if not np.isnan(row[v])]
         free = [v for v in chosen if np.isnan(row[v])]
         circuit = self if np.isnan(row).all() else None
@@ -303,12 +306,12 @@ class Circuit(Questions):
 
     def marginalize(self, keep: Iterable[Variable]) -> "Circuit":
         """Return the circuit over the variables to keep; all others are summed out."""
-        kept = Scope.of(set(self._columns.indices(keep)))
+        kept = Scope.of(set(self._schema.indices(keep)))
         return self._with_root(queries.marginalize(self._graph, kept))
 
     def condition(self, evidence: Any) -> "Circuit":
         """Return the circuit of P(the other variables | evidence) for one row or mapping of evidence."""
-        return self._with_root(queries.condition(self._graph, self._columns.row(evidence, "evidence"))[0])
+        return self._with_root(queries.condition(self._graph, self._schema.row(evidence, "evidence"))[0])
 
     def fit_parameters(
         self,
@@ -340,7 +343,7 @@ class Circuit(Questions):
             >>> Circuit(Bernoulli(0, p=0.5)).fit_parameters([[1], [0], [np.nan], [1], [1]]).root
             Bernoulli(0, p=0.75)
         """
-        rows, valid = self._columns.table(X), None if X_valid is None else self._columns.table(X_valid, "X_valid")
+        rows, valid = self._schema.encode(X), None if X_valid is None else self._schema.encode(X_valid, "X_valid")
         options = EMOptions(n_iter, Smoothing.of(smoothing), tol, batch_size=batch_size)
         fit = fit_parameters(self._graph, rows, options, sample_weight, valid, random_state, self.names)
         return self._with_root(fit.root)
@@ -349,14 +352,14 @@ class Circuit(Questions):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A flat list of records: pickling the nodes themselves would recurse as deep as the circuit.
-        return _restore, (list(self._graph.records()), self._columns)
+        return _restore, (list(self._graph.records()), self._schema)
 
     def __repr__(self) -> str:
         return f"Circuit({self.summary()})"
 
 
-def _restore(records: list[Any], columns: Columns) -> Circuit:
-    return Circuit.of_columns(Graph(from_records(records), len(columns)), columns)
+def _restore(records: list[Any], schema: Schema) -> Circuit:
+    return Circuit.of_schema(Graph(from_records(records), len(schema)), schema)
 
 
 class Evaluator(Questions):
@@ -365,8 +368,8 @@ class Evaluator(Questions):
     Answers do not depend on the number of threads, nor on how rows are cut into tables: bit for bit.
     """
 
-    def __init__(self, backend: Backend, columns: Columns, is_selective: Callable[[], bool]) -> None:
-        self._backend, self._columns, self._selective = backend, columns, is_selective
+    def __init__(self, backend: Backend, schema: Schema, is_selective: Callable[[], bool]) -> None:
+        self._backend, self._schema, self._selective = backend, schema, is_selective
 
     @property
     def backend(self) -> Backend:
@@ -374,9 +377,9 @@ class Evaluator(Questions):
         return self._backend
 
     @property
-    def columns(self) -> Columns:
+    def schema(self) -> Schema:
         """What is known of the columns: names, domains, labels and types."""
-        return self._columns
+        return self._schema
 
     @property
     def error_bound(self) -> float:
@@ -391,7 +394,7 @@ class Evaluator(Questions):
         return self._selective()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Evaluator, (self._backend, self._columns, partial(bool, self._is_selective()))
+        return Evaluator, (self._backend, self._schema, partial(bool, self._is_selective()))
 
     def __repr__(self) -> str:
         return f"Evaluator({self._backend!r})"

@@ -5,10 +5,13 @@ import io
 import json
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import xspn.data
 from cli.conftest import GUESTS, read_csv
 from xspn import Categorical, Circuit, Gaussian, Product, Sum, load, save
 from xspn.io import load_with_notes
@@ -399,10 +402,42 @@ def test_a_model_is_saved_before_anything_else_can_fail(run, survey, tmp_path, m
     def fail(*args):
         raise MemoryError
 
-    monkeypatch.setattr("xspn.cli.learned._simple_models", fail)
+    monkeypatch.setattr("xspn.cli.learned._reference_models", fail)
     status, out, err = run("fit", survey, "-o", tmp_path / "new.json", "--exclude", "name")
     assert (status, out, err) == (1, "", "xspn: out of memory\n")
     assert load(tmp_path / "new.json").names == ("hot_topic", *GUESTS, "overflow")
+
+
+def test_one_fit_reads_learns_and_builds_once(run, survey, tmp_path, monkeypatch):
+    counts = Counter()
+
+    def counted(owner, name):
+        original = getattr(owner, name)
+
+        def call(*args, **kwargs):
+            counts[name] += 1
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, call)
+
+    counted(xspn.data, "read_table_file")
+    counted(xspn.data.table_file.TableFile, "read")
+    counted(xspn.XSPN, "fit")
+    counted(xspn.Circuit, "of_schema")
+    assert run("fit", survey, "-o", tmp_path / "m.json", "--exclude", "name")[0] == 0
+    # Three circuits: the model, and the two simple ones that it is compared with.
+    assert counts == {"read_table_file": 1, "read": 1, "fit": 1, "of_schema": 3}
+
+
+def test_validation_rows_choose_settings(run, survey, tmp_path):
+    """`--valid` is what `X_valid` is in `XSPN.fit`."""
+    found = answer(
+        run, "fit", survey, "-o", tmp_path / "m.json", "--exclude", "name", "--valid", survey, "--quality", "balanced"
+    )
+    frame = pd.read_csv(survey).drop(columns="name")
+    model = xspn.XSPN(quality="balanced", random_state=0, n_jobs=1).fit(frame, X_valid=frame)
+    assert found["log_likelihood"]["this_model"]["held_out"] == pytest.approx(model.valid_score_, abs=1e-12)
+    assert found["parameters"] == model.circuit_.summary().parameters
 
 
 def test_a_class_that_only_held_out_rows_have(run, tmp_path):

@@ -96,7 +96,11 @@ WRONG = {
         "text_in_numbers.csv: expected a number, found 'much' at line 4, column 'b'",
     ),
     "infinity": (["fit", "infinite.csv", *OUT], "infinite.csv: expected a finite number, found inf at line 10"),
-    "identifiers": (["fit", "survey.csv", *OUT], "survey.csv: column 'name' has 300 different texts in 300 rows"),
+    "identifiers": (
+        ["fit", "survey.csv", *OUT],
+        "survey.csv: column 'name' looks like a row identifier (300 different texts in 300 rows); drop it, or keep it "
+        "with domains={'name': 'categorical'} (on the command line: --exclude NAME",
+    ),
     "excluding what is not there": (
         ["fit", "survey.csv", "--exclude", "names", *OUT],
         "--exclude: there is no column 'names'; did you mean 'name'?",
@@ -105,8 +109,8 @@ WRONG = {
     "a domain of no column": ([*FIT, *OUT, "--domains", "hot=real"], "--domains: there is no column 'hot'"),
     "an unknown domain": ([*FIT, *OUT, "--domains", "hot_topic=reel"], "found 'reel'"),
     "text as real": ([*FIT, *OUT, "--domains", "hot_topic=real"], "expected numbers, found 'no' at line 2"),
-    "a share above one": ([*FIT, *OUT, "--valid", "1.5"], "--valid: expected a share between 0 and 1"),
-    "a share of nothing": ([*FIT, *OUT, "--valid", "0.0001"], "leaves nothing to learn from or to score"),
+    "a fraction above one": ([*FIT, *OUT, "--valid", "1.5"], "--valid: expected a fraction between 0 and 1"),
+    "a fraction of nothing": ([*FIT, *OUT, "--valid", "0.0001"], "leaves nothing to learn from or to score"),
     "a negative seed": ([*FIT, *OUT, "--seed", "-1"], "--seed: expected a number of at least 0, found -1"),
     "no workers": ([*FIT, *OUT, "--jobs", "0"], "n_jobs: expected a number of workers"),
     "an unknown test": ([*FIT, *OUT, "--exchangeability", "globl"], "did you mean 'global'"),
@@ -138,7 +142,7 @@ WRONG = {
     "a model of the future": (["query", "future.json"], "written in schema 99, this version reads up to 2; upgrade"),
     "a table without a column": (
         ["score", "model.json", "other.csv"],
-        "the model knows a column 'hot_topic' that the table has not; did you mean 'hot_topic' by 'hot_topik'?",
+        "the table lacks the column 'hot_topic' that the model knows; did you mean 'hot_topic' by 'hot_topik'?",
     ),
     "a table with a new label": (
         ["score", "model.json", "label.csv", "--header"],
@@ -238,7 +242,7 @@ def test_there_are_at_least_thirty():
 
 
 def test_an_archive_out_of_all_proportion_is_not_unpacked(files, run, monkeypatch):
-    monkeypatch.setattr("xspn.data.read.MOST_BYTES", 100_000)
+    monkeypatch.setattr("xspn.data.files.MOST_BYTES", 100_000)
     np.savez_compressed("bomb.npz", X=np.zeros((100_000, 2)))
     status, out, err = run("fit", "bomb.npz", *OUT)
     assert (status, out) == (2, "")

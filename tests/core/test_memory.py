@@ -10,8 +10,8 @@ import pytest
 from xspn import XSPN, exchangeable_groups
 from xspn.core import memory
 from xspn.core.errors import MemoryLimitError, XSPNError
-from xspn.data.csv_text import parse_csv
 from xspn.data.domain import Domain
+from xspn.data.files import parse_csv
 from xspn.learning import memory as learning_memory
 from xspn.learning import summary as bits_module
 from xspn.learning.memory import memory_of_learning

@@ -11,8 +11,8 @@ import pytest
 
 from xspn import Bernoulli, Categorical, Circuit, Gaussian, Product, Sum, load, save
 from xspn.core.errors import DataError, FormatError, ParameterError, StructureError
-from xspn.data.columns import Columns
 from xspn.data.domain import Domain
+from xspn.data.schema import Schema
 from xspn.io import from_json, to_json
 
 NAN = np.nan
@@ -26,13 +26,13 @@ def parts(p, colours, mean):
 @pytest.fixture
 def circuit():
     root = Sum([0.5, 0.5], [parts(0.25, [0.5, 0.25, 0.25], 0.0), parts(0.75, [0.1, 0.1, 0.8], 2.0)])
-    columns = Columns.of(
+    columns = Schema.of(
         [Domain(2), Domain(3, ordered=True), Domain(None), Domain(2)],
         ["hot", "colour", "height", "coin"],
         [("no", "yes"), COLOURS, None, None],
         ["str", "category", "float64", "bool"],
     )
-    return Circuit.of_columns(Circuit(root).graph, columns)
+    return Circuit.of_schema(Circuit(root).graph, columns)
 
 
 def test_questions_in_labels_are_those_in_codes(circuit):
@@ -90,7 +90,7 @@ def test_other_circuits_of_the_same_tables_keep_the_columns(circuit):
     for other in others:
         assert other.labels == circuit.labels
         assert other.names == circuit.names
-        assert other.columns.dtypes == circuit.columns.dtypes
+        assert other.schema.dtypes == circuit.schema.dtypes
         assert other.domains[1] == Domain.ordinal(3)
     assert others[0].domains == (Domain(2), Domain.ordinal(3), None, None)
     assert others[0].marginals({"hot": "no"}).shape == (1, 4, 3)
@@ -113,14 +113,14 @@ def test_codes_become_labels_again(circuit):
 def test_files_keep_labels_and_types(circuit, tmp_path):
     save(circuit, tmp_path / "model.json")
     loaded = load(tmp_path / "model.json")
-    assert loaded.columns == circuit.columns
+    assert loaded.schema == circuit.schema
     assert to_json(loaded) == to_json(circuit)
 
 
 def test_the_file_of_schema_2_stays_readable(circuit):
     path = Path(__file__).parent.parent / "golden" / "schema2.json"
     loaded = load(path)
-    assert loaded.columns == circuit.columns
+    assert loaded.schema == circuit.schema
     assert to_json(loaded, indent=1) + "\n" == path.read_text(encoding="utf-8")
     assert to_json(loaded) == to_json(circuit)
 
@@ -188,6 +188,7 @@ def test_means_are_those_of_the_conditioned_circuit(circuit):
 
 def test_a_column_of_empty_cells_takes_the_labels_that_it_is_filled_with(circuit):
     empty = pd.Series([NAN, NAN])  # its type is that of NaN
-    answer = circuit.columns.decode(np.array([[1.0, 2, 0.5, 1], [0, 0, 1.5, 0]]), [empty.dtype] * 4)
+    template = pd.DataFrame(dict.fromkeys(circuit.names, empty))
+    answer = circuit.schema.decode(np.array([[1.0, 2, 0.5, 1], [0, 0, 1.5, 0]]), template)
     assert answer["hot"].tolist() == ["yes", "no"]
     assert answer["colour"].tolist() == ["blue", "red"]

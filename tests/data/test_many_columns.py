@@ -7,9 +7,9 @@ import pytest
 from xspn import Bernoulli, Circuit, Product
 from xspn.core.checks import first_double, place_of, same_columns
 from xspn.core.errors import DataError
-from xspn.data.csv_text import parse_csv
+from xspn.data.column_types import _hosts
+from xspn.data.files import parse_csv
 from xspn.data.frames import names_of
-from xspn.data.kinds import _hosts
 
 MANY = 500
 FEW_TIMES = 12
@@ -77,8 +77,8 @@ def test_the_first_name_that_occurs_again_is_named():
 
 def test_all_variables_of_a_wide_circuit_are_found_by_name(names):
     circuit = Circuit(Product([Bernoulli(j, p=0.3) for j in range(MANY)]), names=[str(name) for name in names])
-    assert circuit.columns.indices([str(name) for name in names]) == list(range(MANY))
-    row = circuit.columns.evidence({str(name): 1 for name in names})
+    assert circuit.schema.indices([str(name) for name in names]) == list(range(MANY))
+    row = circuit.schema.evidence({str(name): 1 for name in names})
     assert row.tolist() == [[1.0] * MANY]
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from xspn.core.errors import DataError
 from xspn.data import ReadOptions, TableFile, read_table_file, write_table_file
-from xspn.data.csv_text import parse_csv
 from xspn.data.domain import Domain
+from xspn.data.files import parse_csv
 from xspn.data.write import rendered
 
 
@@ -55,12 +55,13 @@ def test_lines_are_counted_as_editors_do():
     assert found.place(1, 0) == "line 5, column 'a'"
 
 
-def test_the_kinds_of_columns():
+def test_the_types_of_columns():
     text = "bit,word,yes,step,real,name,hole\n" + "".join(
         f"{i % 2},{'abc'[i % 3]},{('no', 'Yes')[i % 2]},{i % 5},{i / 3:.3f},00{i % 3},\n" for i in range(30)
     )
-    columns, codes = table(text.replace("Yes", "yes")).read()
-    assert [domain.kind for domain in columns.domains] == [
+    found = table(text.replace("Yes", "yes")).read()
+    schema, codes = found.schema, found.codes
+    assert [domain.kind for domain in schema.domains] == [
         "binary",
         "categorical",
         "binary",
@@ -69,28 +70,29 @@ def test_the_kinds_of_columns():
         "categorical",
         "binary",
     ]
-    assert columns.labels[1] == ("a", "b", "c")
-    assert columns.labels[2] == ("no", "yes")
-    assert columns.labels[5] == ("000", "001", "002")
-    assert columns.dtypes == ("int64", "str", "str", "int64", "float64", "str", "float64")
+    assert schema.labels[1] == ("a", "b", "c")
+    assert schema.labels[2] == ("no", "yes")
+    assert schema.labels[5] == ("000", "001", "002")
+    assert schema.dtypes == ("int64", "str", "str", "int64", "float64", "str", "float64")
     assert np.isnan(codes[:, 6]).all()
 
 
-def test_wishes():
+def test_domains_that_are_asked_for():
     source = table("size,year,mood\nlarge,2001,1\nsmall,2003,3\nlarge,2002,2\n")
-    columns, codes = source.read({"size": ["small", "large"], "year": "ordinal", "mood": "real"})
-    assert columns.domains == (Domain(2), Domain.ordinal(3), Domain.real())
-    assert columns.labels == (("small", "large"), (2001, 2002, 2003), None)
+    found = source.read({"size": ["small", "large"], "year": "ordinal", "mood": "real"})
+    schema, codes = found.schema, found.codes
+    assert schema.domains == (Domain(2), Domain.ordinal(3), Domain.real())
+    assert schema.labels == (("small", "large"), (2001, 2002, 2003), None)
     assert codes.tolist() == [[1, 0, 1], [0, 2, 3], [1, 1, 2]]
 
 
 def test_codes_of_a_models_columns_go_by_name():
-    columns, _ = table("a,b\n1,x\n0,y\n").read()
+    schema = table("a,b\n1,x\n0,y\n").read().schema
     other = table("extra,b,a\n9,y,\n9,x,1\n")
-    np.testing.assert_array_equal(other.codes(columns), [[np.nan, 1], [1, 0]])
-    with pytest.raises(DataError, match=r"t\.csv: the model knows a column 'b' that the table has not"):
-        table("a\n1\n0\n").codes(columns)
-    assert table("a\n1\n0\n").codes(columns, absent_is_missing=["b"]).shape == (2, 2)
+    np.testing.assert_array_equal(other.encoded_by(schema), [[np.nan, 1], [1, 0]])
+    with pytest.raises(DataError, match=r"t\.csv: the table lacks the column 'b' that the model knows"):
+        table("a\n1\n0\n").encoded_by(schema)
+    assert table("a\n1\n0\n").encoded_by(schema, absent_is_missing=["b"]).shape == (2, 2)
 
 
 CELL = st.text(
@@ -112,7 +114,7 @@ def test_parquet_and_npz(tmp_path):
     write_table_file(str(tmp_path / "t.parquet"), names, columns)
     found = read_table_file(str(tmp_path / "t.parquet"))
     assert found == TableFile(str(tmp_path / "t.parquet"), tuple(names), tuple(columns))
-    assert found.read()[0].dtypes == ("Int64", "str", "boolean", "float64")
+    assert found.read().schema.dtypes == ("Int64", "str", "boolean", "float64")
     np.savez(tmp_path / "t.npz", X=np.array([[0, 1.5], [1, np.nan]]), names=np.array(["p", "q"]))
     found = read_table_file(str(tmp_path / "t.npz"))
     assert found.names == ("p", "q")

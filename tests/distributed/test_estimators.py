@@ -131,8 +131,12 @@ def test_a_checkpoint_is_for_tables_elsewhere(table, tmp_path):
     assert second.passes_ == ()
 
 
-def test_other_estimators_say_that_they_take_tables_in_memory(table):
-    with pytest.raises(DataError, match="pass a table in memory"):
+def test_other_estimators_take_what_can_be_gathered(table, frame):
+    expected = XSPNClassifier(random_state=0).fit(frame, table[:, 0])
+    found = XSPNClassifier(random_state=0).fit(dd.from_pandas(frame, npartitions=3), table[:, 0])
+    assert to_json(found.circuit_) == to_json(expected.circuit_)
+    assert found.feature_names_in_.tolist() == expected.feature_names_in_.tolist()
+    with dask.config.set(TINY), pytest.raises(DataError, match="too many to be gathered here"):
         XSPNClassifier().fit(in_blocks(table), table[:, 0])
 
 

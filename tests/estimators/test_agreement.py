@@ -59,7 +59,7 @@ def test_means_and_deviations_are_those_of_the_table(name, seed):
     if name == "standardized":  # no scale tells the columns apart
         frame = (frame - frame.mean()) / frame.std()
     model, frame = fitted(frame, seed)
-    moments, real = model.circuit_.moments(), [domain == REAL for domain in model.columns_.domains]
+    moments, real = model.circuit_.moments(), [domain == REAL for domain in model.schema_.domains]
     ratio = np.sqrt(moments.variance) / frame.to_numpy().std(axis=0)
     apart = (moments.mean - frame.to_numpy().mean(axis=0)) / frame.to_numpy().std(axis=0)
     assert (ratio[real] > 0.9).all()

@@ -63,7 +63,7 @@ def same_types(frame, other):
 
 
 def test_the_kinds_are_found(model):
-    found = dict(zip(model.feature_names_in_, [domain.kind for domain in model.columns_.domains], strict=True))
+    found = dict(zip(model.feature_names_in_, [domain.kind for domain in model.schema_.domains], strict=True))
     assert found["colour"] == found["word"] == found["shape"] == found["same"] == "categorical"
     assert found["answer"] == found["flag"] == found["flag_or_not"] == found["flag_or_none"] == found["bit"] == "binary"
     assert found["size"] == found["level"] == found["children"] == found["pets"] == "ordinal"
@@ -162,7 +162,7 @@ def test_rows_and_columns_without_any_value(frame):
     scores = model.score_samples(holes)
     np.testing.assert_allclose(scores[::4], 0.0, atol=1e-12)
     assert np.isfinite(scores).all()
-    assert model.columns_.domains[3] == Domain.binary()
+    assert model.schema_.domains[3] == Domain.binary()
 
 
 @pytest.mark.parametrize("dtype", ["str", "string"])
@@ -186,7 +186,7 @@ def test_arrays_of_numbers_come_back_as_arrays(rng):
     )
     X[rng.random(X.shape) < 0.05] = np.nan
     model = XSPN(domains={3: "ordinal"}, random_state=0).fit(X)
-    assert [domain.kind for domain in model.columns_.domains] == ["binary", "ordinal", "real", "ordinal"]
+    assert [domain.kind for domain in model.schema_.domains] == ["binary", "ordinal", "real", "ordinal"]
     rows = model.sample(50, random_state=0)
     assert rows.dtype == np.float64
     assert set(rows[:, 3]) <= {2001.0, 2002.0, 2003.0}
@@ -230,7 +230,7 @@ def test_mixtures_of_exchangeable_variables_are_for_binary_tables(frame):
 def test_domains_are_a_parameter_like_others(frame):
     model = XSPN(domains={"children": "real", "colour": ["blue", "green", "red"]}, random_state=0)
     fitted = clone(model).fit(frame)
-    assert fitted.columns_.domains[list(frame).index("children")] == Domain.real()
+    assert fitted.schema_.domains[list(frame).index("children")] == Domain.real()
     assert fitted.circuit_.labels[0] == ("blue", "green", "red")
     assert fitted.sample(5, random_state=0)["children"].dtype == frame["children"].dtype
 

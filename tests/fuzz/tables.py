@@ -323,7 +323,7 @@ def check_deviations(model, X):
     if not isinstance(X, pd.DataFrame | np.ndarray) or len(X) < ENOUGH_ROWS or model.binarize is not None:
         return
     found = np.sqrt(np.maximum(model.circuit_.moments().variance, 0.0))
-    for j, domain in enumerate(model.columns_.domains):
+    for j, domain in enumerate(model.schema_.domains):
         if domain is None or domain.is_discrete:
             continue
         own = X.iloc[:, j] if isinstance(X, pd.DataFrame) else pd.Series(np.asarray(X)[:, j])

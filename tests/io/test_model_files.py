@@ -123,7 +123,7 @@ def test_notes_and_columns_travel(tmp_path):
     binary(CIRCUIT, tmp_path, notes=notes)
     circuit, found = load_with_notes(tmp_path / "model.xspn")
     assert found == notes
-    assert circuit.columns == CIRCUIT.columns
+    assert circuit.schema == CIRCUIT.schema
 
 
 def test_the_suffix_chooses_the_form_and_the_content_tells_it(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from support.learning import random_table
 from xspn.core.errors import DataError
-from xspn.learning.binary import binary_table, cells_of, column_names
+from xspn.data.table import binary_table
 from xspn.learning.data import BinaryData
 
 
@@ -86,17 +86,11 @@ def test_a_missing_value_is_refused_by_its_place_and_with_the_reason():
 def test_missing_values_have_a_byte_of_their_own_where_they_are_allowed():
     bits = binary_table(np.array([[0, 1], [np.nan, 1]]), allow_missing=True)
     assert bits.tolist() == [[0, 1], [2, 1]]
-    np.testing.assert_array_equal(cells_of(bits), [[0, 1], [np.nan, 1]])
-    assert cells_of(bits[:1]).dtype == np.uint8
+    np.testing.assert_array_equal(BinaryData.of(bits).rows(), [[0, 1], [np.nan, 1]])
+    assert BinaryData.of(bits[:1]).rows().dtype == np.uint8
 
 
 @pytest.mark.parametrize(("shape", "kind"), [((0, 3), "sample"), ((3, 0), "feature"), ((0, 0), "sample")])
 def test_empty_tables_are_refused(shape, kind):
     with pytest.raises(DataError, match=rf"0 {kind}\(s\)"):
         binary_table(np.zeros(shape))
-
-
-def test_names_come_from_a_frame_only():
-    pandas = pytest.importorskip("pandas")
-    assert column_names(pandas.DataFrame({"a": [1], 5: [0]})) == ("a", "5")
-    assert column_names(np.zeros((1, 2))) is None

@@ -63,9 +63,11 @@ def test_tables_that_say_nothing_are_not_rejected(X):
 def test_bad_tables_are_refused_by_their_place(rng):
     pandas = pytest.importorskip("pandas")
     with pytest.raises(DataError, match=r"found 2 at row 1, column 0"):
-        exchangeability_test([[0, 1], [2, 1]])
+        exchangeability_test([[0, 1], [2, 1]], domains="binary")
     with pytest.raises(DataError, match=r"found 0.5 at row 0, column 1 \('b'\)"):
-        exchangeability_test(pandas.DataFrame({"a": [0.0], "b": [0.5]}))
+        exchangeability_test(pandas.DataFrame({"a": [0.0], "b": [0.5]}), domains="binary")
+    with pytest.raises(DataError, match="columns 0 and 1 hold different things"):
+        exchangeability_test([[0, 1], [1, 7]])
     with pytest.raises(QueryError, match="cells are missing"):
         exchangeability_test([[0, 1], [np.nan, 1]], method="full")
     with pytest.raises(DataTypeError, match=r"found 'yes' at row 0, column 1"):

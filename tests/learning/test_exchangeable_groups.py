@@ -79,4 +79,4 @@ def test_a_bad_level_is_refused(level):
 
 def test_a_bad_table_is_refused():
     with pytest.raises(DataError, match="found 7 at row 0, column 1"):
-        exchangeable_groups([[0, 7]])
+        exchangeable_groups([[0, 7]], domains="binary")

@@ -9,7 +9,7 @@ import pytest
 
 from xspn import XSPN, exchangeability_test, exchangeable_groups
 from xspn.data.domain import Domain
-from xspn.data.reading import read_table
+from xspn.data.table import Table
 from xspn.learning import summary as bits_module
 from xspn.learning.independence.g_test import components, components_of_many
 from xspn.learning.tables import TableData
@@ -136,10 +136,11 @@ def test_tests_of_many_rows_are_those_of_few(rng, monkeypatch, domain):
 
 def test_bytes_are_read_as_bytes(rng):
     table = rng.integers(0, 5, size=(50_000, 20), dtype=np.int8)
-    columns, cells = read_table(table)
+    found = Table.of(table)
+    schema, cells = found.schema, found.codes
     assert cells.dtype == np.int8
-    assert peak(lambda: read_table(table)) < 8 * table.size
-    assert set(columns.domains) == {Domain.ordinal(5)}
+    assert peak(lambda: Table.of(table)) < 8 * table.size
+    assert set(schema.domains) == {Domain.ordinal(5)}
 
 
 def test_equal_rows_are_merged_whatever_their_cells_are(rng):

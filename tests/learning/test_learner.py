@@ -8,7 +8,7 @@ import pytest
 from support.learning import learned, random_table, total_probability, two_clusters, worlds
 from xspn import Bernoulli, Exchangeable, Product, Sum
 from xspn.circuit import Circuit
-from xspn.data.reading import read_table
+from xspn.data.table import Table
 from xspn.io import to_json
 from xspn.learning import learner as learner_module
 from xspn.learning import steps as steps_module
@@ -222,8 +222,9 @@ def mixed_table(rng, n_rows):
     table = hidden * rng.normal(size=10) + rng.normal(size=(n_rows, 10))
     table[:, ::3] = np.clip(np.round(table[:, ::3] + 3), 0, 6)
     table[:, 1::3] = table[:, 1::3] > 0
-    columns, cells = read_table(table)
-    return TableData.of(cells, columns.domains)
+    found = Table.of(table)
+    schema, cells = found.schema, found.codes
+    return TableData.of(cells, schema.domains)
 
 
 def test_progress_moves_while_the_first_task_is_under_way(rng, monkeypatch):

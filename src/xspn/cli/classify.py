@@ -1,13 +1,13 @@
 """Predict one column from the others, with exact probabilities.
 
-Any model that knows the column will do; one learned with `xspn fit --target NAME` is made for it. Missing cells of the
-other columns are summed out. If the table has the column, its values are not looked at for predicting, but compared.
+Any model that knows the column will do; one learned with `xspn fit --target NAME` is made for it. Missing values of
+the other columns are summed out. If the table has the column, its values are not used to predict, but compared.
 """
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import add_table_options, matching, names_of, read_model, read_table, refuse_two_inputs
+from xspn.cli.inputs import add_table_options, matching, read_model, read_table, refuse_two_inputs
 from xspn.cli.output import add_formula_option, check_outputs, number, print_facts, print_json
 from xspn.core.errors import DataError
 
@@ -35,12 +35,14 @@ def run(args: argparse.Namespace) -> int:
     format_of(args.output)
     check_outputs([args.output], [args.model, args.table])
     circuit, _ = read_model(args.model)
-    target = matching(args.target, names_of(circuit.columns), "--target")[0]
+    target = matching(args.target, circuit.schema.shown_names, "--target")[0]
     domain = circuit.domains[target]
     if domain is None or domain.cardinality is None:
         raise DataError(f"--target: {args.target!r} {'is not in the model' if domain is None else 'is real'}")
-    codes = read_table(args.table, args).codes(circuit.columns, absent_is_missing=[names_of(circuit.columns)[target]])
-    labels = [circuit.columns.label(target, code) for code in range(domain.cardinality)]
+    codes = read_table(args.table, args).encoded_by(
+        circuit.schema, absent_is_missing=[circuit.schema.shown_name(target)]
+    )
+    labels = [circuit.schema.label(target, code) for code in range(domain.cardinality)]
     chances = _posterior(circuit, codes, target, domain.cardinality)
     predicted = [labels[int(code)] for code in chances.argmax(axis=1)]
     quality = _quality(chances, codes[:, target])

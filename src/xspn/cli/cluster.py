@@ -1,14 +1,11 @@
-"""Work on a cluster: the option, the connection, and which tables are read there rather than here."""
+"""Work on a cluster: the option, the connection, and which tables are read there, out of core."""
 
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from xspn.core.errors import DataError, ParameterError
-
-PARQUET_ENDINGS = (".parquet", ".pq")
 
 
 def add_cluster_option(parser: argparse.ArgumentParser, what: str) -> None:
@@ -32,18 +29,15 @@ def on_cluster(address: str | None) -> Iterator[None]:
         yield
 
 
-def stays_there(args: argparse.Namespace) -> bool:
+def stays_out_of_core(args: argparse.Namespace) -> bool:
     """Whether the table is one that the cluster reads: Parquet files, and a cluster is named."""
+    from xspn.data.out_of_core import is_parquet
+
     return args.cluster is not None and is_parquet(args.table)
 
 
-def is_parquet(path: str) -> bool:
-    """Whether a path is one of Parquet files: by its ending, or a folder."""
-    return path.endswith(PARQUET_ENDINGS) or Path(path).is_dir()
-
-
 def refuse_options(args: argparse.Namespace, names: tuple[str, ...]) -> None:
-    """Refuse options that have no meaning for a table that stays where it is."""
+    """Refuse options that have no meaning for a table out of core."""
     for name in names:
         if getattr(args, name):
             option = "--" + name.replace("_", "-")
@@ -58,5 +52,5 @@ def columns_of(collection: Any, names: tuple[str, ...] | None, n_columns: int, s
         return collection
     lacking = [name for name in names if name not in collection.columns]
     if lacking:
-        raise DataError(f"{source}: the model knows a column {lacking[0]!r} that the table has not")
+        raise DataError(f"{source}: the table lacks the column {lacking[0]!r} that the model knows")
     return collection[list(names)]

@@ -5,13 +5,14 @@
     xspn fit baskets.parquet -o model.json --cluster tcp://10.0.0.1:8786 --checkpoint fit.json
 
 Columns are typed by what they hold: yes/no and 0/1 are binary, words are categories, small whole numbers are steps of a
-scale, other numbers are real. Cells that are empty or say NA, NaN, null or ? are missing; nothing is imputed.
+scale, other numbers are real. Cells that are empty or hold NA, NaN, null or ? are missing; nothing is imputed.
 """
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.cluster import add_cluster_option, on_cluster, stays_there
+from xspn.cli.cluster import add_cluster_option, on_cluster, stays_out_of_core
 from xspn.cli.inputs import add_table_options, read_table, seed_of
 from xspn.cli.learning_options import add_column_options, add_learning_options, domains_of, excluded, settings_of
 from xspn.cli.output import (
@@ -30,17 +31,20 @@ from xspn.core.text import counted
 
 if TYPE_CHECKING:
     from xspn.cli.learned import LearnedModel
-    from xspn.core.arrays import AnyArray
-    from xspn.data.columns import Columns
+    from xspn.data.table import Table
 
 MOST_GROUPS = 5
+VALID = (
+    "validation rows: a fraction of the rows such as 0.2, or a table; used to choose settings (with --quality balanced "
+    "or best, without --target) and to score"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the table, the model and the settings."""
     parser.add_argument("table", metavar="TABLE", help="a table (csv, tsv, parquet, npz), or - for standard input")
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="the model file; - is standard output")
-    parser.add_argument("--valid", metavar="SHARE", help="hold out a share of the rows such as 0.2, or name a table")
+    parser.add_argument("--valid", metavar="FRACTION", help=VALID)
     parser.add_argument("--target", metavar="NAME", help="learn a classifier: a circuit for each value of this column")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--verbose", action="store_true", help="show progress")
@@ -57,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from xspn.io.files import save
     from xspn.io.json_format import to_json
 
-    table_of_its_own = args.valid if args.valid is not None and _share(args.valid) is None else None
+    table_of_its_own = args.valid if args.valid is not None and _fraction(args.valid) is None else None
     check_outputs((args.output, args.checkpoint), (args.table, table_of_its_own))
     with on_cluster(args.cluster):
         learned = _learned(args, seed_of(args))
@@ -76,47 +80,43 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _learned(args: argparse.Namespace, seed: int) -> "LearnedModel":
-    """Learn from the table here, or where it is."""
-    from xspn.cli.learned import learn_model
+    """Learn from the table in memory, or out of core."""
+    from xspn.cli.learned import learn_model, learn_out_of_core
 
     jobs = args.jobs if args.cluster is None else None  # as many as the cluster has
     settings = {**settings_of(args), "random_state": seed, "n_jobs": jobs, "verbose": int(args.verbose)}
-    if stays_there(args):
-        from xspn.cli.learned_there import learn_there
-
-        return learn_there(args, settings)
+    if stays_out_of_core(args):
+        return learn_out_of_core(args, settings)
     if args.checkpoint is not None:
         raise ParameterError("--checkpoint: only for Parquet files that a cluster reads; add --cluster local")
-    table = excluded(read_table(args.table, args), args.exclude)
-    columns, rows = table.read(domains_of(table, args.domains))
-    target = None if args.target is None else table.index(args.target)
-    train, valid = _split(rows, columns, args, seed)
-    return learn_model(train, valid, columns, settings, target)
+    cells = excluded(read_table(args.table, args), args.exclude)
+    table = cells.read(domains_of(cells, args.domains))
+    target = None if args.target is None else cells.index(args.target)
+    train, valid = _split(table, args, seed)
+    return learn_model(train, valid, settings, target)
 
 
-def _split(
-    rows: "AnyArray", columns: "Columns", args: argparse.Namespace, seed: int
-) -> "tuple[AnyArray, AnyArray | None]":
-    """Return the rows to learn from and those to score: a random share, a table of their own, or none."""
+def _split(table: "Table", args: argparse.Namespace, seed: int) -> "tuple[Table, Table | None]":
+    """Return the training rows and the validation rows: a random fraction, a table of their own, or none."""
     import numpy as np
 
     if args.valid is None:
-        return rows, None
-    share = _share(args.valid)
-    if share is None:
-        return rows, read_table(args.valid, args).codes(columns)
-    if not 0 < share < 1:
-        raise ParameterError(f"--valid: expected a share between 0 and 1, or a table, found {args.valid}")
-    size = round(share * len(rows))
-    if not 0 < size < len(rows):
-        raise ParameterError(f"--valid: {share:g} of {len(rows)} rows leaves nothing to learn from or to score")
-    order = np.random.default_rng(seed).permutation(len(rows))
+        return table, None
+    fraction = _fraction(args.valid)
+    if fraction is None:
+        return table, replace(table, codes=read_table(args.valid, args).encoded_by(table.schema))
+    if not 0 < fraction < 1:
+        raise ParameterError(f"--valid: expected a fraction between 0 and 1, or a table, found {args.valid}")
+    size = round(fraction * len(table))
+    if not 0 < size < len(table):
+        raise ParameterError(f"--valid: {fraction:g} of {len(table)} rows leaves nothing to learn from or to score")
+    order = np.random.default_rng(seed).permutation(len(table))
     held_out = np.sort(order[:size])
-    return np.delete(rows, held_out, axis=0), rows[held_out]
+    return table.rows(np.delete(np.arange(len(table)), held_out)), table.rows(held_out)
 
 
-def _share(text: str) -> float | None:
-    """Return the share of the rows that a text says; None if it names a table."""
+def _fraction(text: str) -> float | None:
+    """Return the fraction of the rows that a text asks for; None if it names a table."""
     try:
         return float(text)
     except ValueError:
@@ -160,7 +160,7 @@ def _print(report: dict[str, Any], path: str) -> None:
     say(f"{'one group' if len(groups) == 1 else f'{len(groups)} groups'} of exchangeable columns")
     for group in groups[:MOST_GROUPS]:
         where = f" where {group['where']}" if group["where"] else ""
-        said = f"{shortened(group['variables'])} ({len(group['variables'])})"
-        say(f"  node {group['node']}: {said}, in {group['rows']:,g} rows{where}")
+        columns = f"{shortened(group['variables'])} ({len(group['variables'])})"
+        say(f"  node {group['node']}: {columns}, in {group['rows']:,g} rows{where}")
     if len(groups) > MOST_GROUPS:
         say(f"  … and {len(groups) - MOST_GROUPS} smaller ones: xspn show {path}")

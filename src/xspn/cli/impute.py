@@ -1,9 +1,9 @@
-"""Fill the missing cells of a table from a model; all other cells stay as they are."""
+"""Fill the missing values of a table from a model; all other cells stay as they are."""
 
 import argparse
 from typing import Any
 
-from xspn.cli.inputs import add_table_options, names_of, read_model, read_table, refuse_two_inputs, seed_of
+from xspn.cli.inputs import add_table_options, read_model, read_table, refuse_two_inputs, seed_of
 from xspn.cli.output import add_formula_option, check_outputs, say
 
 METHODS = ("marginal", "mpe", "sample")
@@ -29,7 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fill and write."""
-    from xspn.cli.decoding import plain_columns
     from xspn.data.write import format_of, write_table_file
     from xspn.estimators.completion import completed
 
@@ -39,18 +38,18 @@ def run(args: argparse.Namespace) -> int:
     seed = seed_of(args)
     circuit, _ = read_model(args.model)
     table = read_table(args.table, args)
-    filled = completed(circuit, table.codes(circuit.columns), args.method, seed)
-    values = plain_columns(circuit.columns, filled)
-    names = names_of(circuit.columns) if circuit.names is not None else table.names
-    out, holes = [], 0
+    schema = circuit.schema
+    filled = completed(circuit, table.encoded_by(schema), args.method, seed)
+    places = {name: j for j, name in enumerate(table.names if schema.names is None else schema.names)}
+    out, n_filled = [], 0
     for name, cells in zip(table.names, table.cells, strict=True):
-        own = values[names.index(name)] if name in names else cells
-        holes += sum(cell is None and value is not None for cell, value in zip(cells, own, strict=True))
+        own = schema.plain_column(places[name], filled[:, places[name]]) if name in places else cells
+        n_filled += sum(cell is None and value is not None for cell, value in zip(cells, own, strict=True))
         seen = cells if kind in AS_TEXT else table.typed_cells(table.index(name), _has_text(own))
         out.append([value if cell is None else cell for cell, value in zip(seen, own, strict=True)])
     write_table_file(args.output, table.names, out, kind, args.escape_formulas)
     if args.output not in (None, "-"):
-        say(f"{holes:,} cells filled, {table.n_rows:,} rows written to {args.output}")
+        say(f"{n_filled:,} cells filled, {table.n_rows:,} rows written to {args.output}")
     return 0
 
 

@@ -1,6 +1,7 @@
 """What commands read: tables and models, from files or standard input."""
 
 import argparse
+import codecs
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,14 +12,13 @@ from xspn.core.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from xspn.circuit import Circuit
     from xspn.data import TableFile
-    from xspn.data.columns import Columns
 
 STDIN = "-"
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
     """Add how text tables are read."""
-    group = parser.add_argument_group("how the table is read", "CSV and its kin are recognised; .parquet and .npz too")
+    group = parser.add_argument_group("how the table is read", "CSV and its kin are recognized; .parquet and .npz too")
     group.add_argument("--delimiter", metavar="CHAR", help="what separates cells (found by itself)")
     group.add_argument(
         "--header",
@@ -26,7 +26,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="whether names come first (found by itself)",
     )
-    group.add_argument("--missing", nargs="+", default=[], metavar="TEXT", help="further texts for missing cells")
+    group.add_argument("--missing", nargs="+", default=[], metavar="TEXT", help="further texts for missing values")
     group.add_argument("--encoding", default="utf-8", help="default: utf-8")
 
 
@@ -35,6 +35,12 @@ def read_table(path: str, args: argparse.Namespace) -> "TableFile":
     from xspn.data import ReadOptions, read_table_file
 
     delimiter = "\t" if args.delimiter == "\\t" else args.delimiter
+    if delimiter is not None and len(delimiter) != 1:
+        raise ParameterError(f"--delimiter: expected one character, found {delimiter!r}")
+    try:
+        codecs.lookup(args.encoding)
+    except LookupError as error:
+        raise ParameterError(f"--encoding: unknown encoding {args.encoding!r}") from error
     return read_table_file(path, ReadOptions(delimiter, args.header, tuple(args.missing), args.encoding))
 
 
@@ -54,11 +60,6 @@ def refuse_two_inputs(*paths: str) -> None:
     """Refuse a model and a table that both come from standard input."""
     if paths.count(STDIN) > 1:
         raise ParameterError("only one of model and table can come from standard input")
-
-
-def names_of(columns: "Columns") -> tuple[str, ...]:
-    """Return the names of a circuit's columns; X0, X1, … where they have none."""
-    return columns.names or tuple(f"X{j}" for j in range(len(columns)))
 
 
 def matching(pattern: str, names: tuple[str, ...], what: str) -> list[int]:

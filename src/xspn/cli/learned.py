@@ -1,5 +1,6 @@
 """Learn a model for the command line: the circuit, how good it is beside simple models, and why it is what it is."""
 
+import argparse
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -8,16 +9,25 @@ from typing import Any
 import numpy as np
 
 from xspn.circuit import Circuit
-from xspn.cli.inputs import names_of
+from xspn.cli.cluster import columns_of, refuse_options
+from xspn.cli.inputs import matching
 from xspn.core.arrays import AnyArray, FloatArray
-from xspn.core.errors import DataError
-from xspn.data.columns import Columns
+from xspn.core.errors import DataError, ParameterError
+from xspn.data.out_of_core import is_parquet
+from xspn.data.schema import Schema
+from xspn.data.table import Table
 from xspn.estimators import XSPN, XSPNClassifier
 from xspn.estimators.explain import context_in_words
+from xspn.estimators.table_input import training_data
+from xspn.graph.graph import Graph
+from xspn.learning.config import LearnConfig
 from xspn.learning.policy import Operation
+from xspn.learning.source import source_of
+from xspn.learning.task import Rows, Task
 from xspn.learning.trace import Trace, TraceEntry, describe_test
 
 Score = Callable[[AnyArray], FloatArray]  # the log-likelihood of each row of codes
+NOT_OUT_OF_CORE = ("target", "domains", "delimiter", "missing")
 
 
 @dataclass(frozen=True)
@@ -32,33 +42,28 @@ class LearnedModel:
     report: Callable[[], dict[str, Any]]
 
 
-def learn_model(
-    train: AnyArray, valid: AnyArray | None, columns: Columns, settings: dict[str, Any], target: int | None
-) -> LearnedModel:
-    """Learn from rows of codes; with a target, a circuit for each of its values."""
+def learn_model(train: Table, valid: Table | None, settings: dict[str, Any], target: int | None) -> LearnedModel:
+    """Learn from a table; with a target, a circuit for each of its values."""
     trace: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
     if target is None:
-        model = XSPN(domains=list(columns.domains), **settings).fit(train)
-        circuit = Circuit.of_columns(model.circuit_.graph, columns)
-        trace = trace_in_words(model.trace_, columns)
+        model = XSPN(**settings).fit(train, X_valid=valid)
+        circuit = model.circuit_
+        trace = trace_in_words(model.trace_, train.schema)
         score: Score = circuit.log_likelihood
         parts = parts_of(model)
     else:
-        circuit, score = _classifier(train, columns, settings, target)
+        circuit, score = _classifier(train, settings, target)
 
     def report() -> dict[str, Any]:
-        size = circuit.summary()
-        kinds = Counter(domain.kind for domain in columns.domains if domain is not None)
-        scores = {"this_model": score, **_simple_models(train, columns, settings)}
-        new = [] if target is None or valid is None else _new_classes(columns, target, train, valid)
+        scores = {"this_model": score, **_reference_models(train, settings)}
+        new = [] if target is None or valid is None else _new_classes(train, valid, target)
         return {
             "rows": len(train),
             "held_out_rows": 0 if valid is None else len(valid),
-            "variables": dict(kinds),
-            "missing_cells": int(np.isnan(train).sum()) if train.dtype.kind == "f" else 0,
-            "nodes": size.nodes,
-            "parameters": size.parameters,
+            "variables": dict(Counter(domain.kind for domain in train.domains)),
+            "missing_cells": int(np.isnan(train.codes).sum()) if train.codes.dtype.kind == "f" else 0,
+            **_size(circuit),
             "parts": parts,
             "log_likelihood": {name: _means(own, train, valid) for name, own in scores.items()},
             "decisions": len(trace),
@@ -69,10 +74,16 @@ def learn_model(
     return LearnedModel(circuit, trace, report)
 
 
-def _new_classes(columns: Columns, target: int, train: AnyArray, valid: AnyArray) -> list[str]:
-    """Return the classes that held-out rows have and training rows lack."""
-    codes = np.unique(valid[:, target])
-    return [str(columns.label(target, c)) for c in codes if not np.isnan(c) and c not in train[:, target]]
+def _size(circuit: Circuit) -> dict[str, int]:
+    size = circuit.summary()
+    return {"nodes": size.nodes, "parameters": size.parameters}
+
+
+def _new_classes(train: Table, valid: Table, target: int) -> list[str]:
+    """Return the classes that validation rows have and training rows lack."""
+    seen = train.codes[:, target]
+    codes = np.unique(valid.codes[:, target])
+    return [str(train.schema.label(target, code)) for code in codes if not np.isnan(code) and code not in seen]
 
 
 def parts_of(model: XSPN) -> list[dict[str, Any]]:
@@ -80,25 +91,26 @@ def parts_of(model: XSPN) -> list[dict[str, Any]]:
     return [asdict(part) for part in model.search_.parts] if hasattr(model, "search_") else []
 
 
-def _classifier(train: AnyArray, columns: Columns, settings: dict[str, Any], target: int) -> tuple[Circuit, Score]:
+def _classifier(train: Table, settings: dict[str, Any], target: int) -> tuple[Circuit, Score]:
     """Return a circuit in which the target comes last, under its own name and labels, and how rows score."""
-    domain, name = columns.domains[target], names_of(columns)[target]
+    schema = train.schema
+    domain, name = schema.domains[target], schema.shown_name(target)
     if domain is None or domain.cardinality is None:
         raise DataError(f"--target: {name!r} is real; classes are needed")
-    rows = np.asarray(train, dtype=np.float64)
-    known = ~np.isnan(rows[:, target])
+    answers = np.asarray(train.codes[:, target], dtype=np.float64)
+    known = ~np.isnan(answers)
     if not known.any():
         raise DataError(f"--target: {name!r} has no values")
-    others = [j for j in range(len(columns)) if j != target]
+    others = [j for j in range(len(schema)) if j != target]
     if not others:
         raise DataError("--target: there is no other column to predict it from")
-    model = XSPNClassifier(domains=[columns.domains[j] for j in others], **settings)
-    model.fit(rows[known][:, others], rows[known, target].astype(np.int64))
+    model = XSPNClassifier(**settings).fit(train.rows(known).columns(others), answers[known].astype(np.int64))
     classes = [int(code) for code in model.classes_]
-    circuit = Circuit.of_columns(model.circuit_.graph, columns.taken([*others, target], classes))
+    order = [*others, target]
+    circuit = Circuit.of_schema(model.circuit_.graph, schema.take(order).with_codes(len(others), classes))
 
     def score(table: AnyArray) -> FloatArray:
-        codes = np.asarray(table, dtype=np.float64)[:, [*others, target]]
+        codes = np.asarray(table, dtype=np.float64)[:, order]
         classes_of_rows = codes[:, -1]
         new = ~np.isnan(classes_of_rows) & ~np.isin(classes_of_rows, classes)
         codes[:, -1] = np.where(np.isnan(classes_of_rows) | new, np.nan, np.searchsorted(classes, classes_of_rows))
@@ -107,28 +119,35 @@ def _classifier(train: AnyArray, columns: Columns, settings: dict[str, Any], tar
     return circuit, score
 
 
-def _means(score: Score | None, train: AnyArray, valid: AnyArray | None) -> dict[str, float | None]:
+def _means(score: Score | None, train: Table, valid: Table | None) -> dict[str, float | None]:
     """Return mean log-likelihoods; None where there is no model or there are no rows."""
     if score is None:
         return {"train": None, "held_out": None}
-    return {"train": float(score(train).mean()), "held_out": None if valid is None else float(score(valid).mean())}
+    held_out = None if valid is None else float(score(valid.codes).mean())
+    return {"train": float(score(train.codes).mean()), "held_out": held_out}
 
 
-def _simple_models(train: AnyArray, columns: Columns, settings: dict[str, Any]) -> dict[str, Score | None]:
-    """Return what the model is compared with: independent variables, and a Chow-Liu tree of binary ones."""
-    common: dict[str, Any] = {name: settings[name] for name in ("smoothing",) if name in settings}
-    common |= {"domains": list(columns.domains), "exchangeability": None, "min_instances": len(train) + 1}
-    independent = XSPN(fallback="factorized", **common).fit(train).circuit_
-    tree = XSPN(fallback="chow_liu", **common).fit(train).circuit_ if columns.are_binary else None
-    return {
-        "independent_variables": independent.log_likelihood,
-        "chow_liu_tree": None if tree is None else tree.log_likelihood,
-    }
+def _reference_models(train: Table, settings: dict[str, Any]) -> dict[str, Score | None]:
+    """Return what the model is compared with: independent variables, and a Chow-Liu tree of binary ones.
+
+    Each is one leaf learner's answer to the whole table; nothing is searched for.
+    """
+    data = training_data(train)
+    n_rows, n_variables = data.shape
+    whole = source_of(data).slice_of(Task(Rows(np.arange(n_rows), data.weights), np.arange(n_variables), 0))
+
+    def fitted(name: str) -> Score:
+        smoothing = {"smoothing": settings["smoothing"]} if "smoothing" in settings else {}
+        leaf = whole.fallback(LearnConfig(fallback=name, exchangeability=None, **smoothing))
+        return Circuit.of_graph(Graph(leaf.node, n_variables)).log_likelihood
+
+    tree = fitted("chow_liu") if train.schema.are_binary else None
+    return {"independent_variables": fitted("factorized"), "chow_liu_tree": tree}
 
 
-def trace_in_words(trace: Trace, columns: Columns) -> list[dict[str, Any]]:
+def trace_in_words(trace: Trace, schema: Schema) -> list[dict[str, Any]]:
     """Return the learner's decisions as plain values."""
-    names = names_of(columns)
+    names = schema.shown_names
 
     def evidence(entry: TraceEntry) -> str | None:
         return None if entry.test is None else describe_test(entry.test, lambda i: names[entry.variables[i]])
@@ -141,7 +160,7 @@ def trace_in_words(trace: Trace, columns: Columns) -> list[dict[str, Any]]:
             "detail": entry.detail,
             "rows": round(float(entry.rows), 6),
             "variables": [names[v] for v in entry.variables],
-            "where": context_in_words(trace, entry, columns),
+            "where": context_in_words(trace, entry, schema),
             "evidence": evidence(entry),
             "p_value": None if entry.test is None else float(entry.test.p_value),
         }
@@ -153,3 +172,43 @@ def groups_of(trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the decisions that found exchangeable variables, the largest groups first."""
     found = [own for own in trace if own["operation"] == Operation.EXCHANGEABLE.name.lower()]
     return sorted(found, key=lambda own: (-own["rows"] * len(own["variables"]), own["node"]))
+
+
+def learn_out_of_core(args: argparse.Namespace, settings: dict[str, Any]) -> LearnedModel:
+    """Learn from Parquet files on a cluster; nothing is compared with simple models: that would take further passes."""
+    from xspn.distributed.gathering import as_collection, n_rows
+
+    refuse_options(args, NOT_OUT_OF_CORE)
+    table: Any = args.table
+    collection = as_collection(args.table)
+    names = tuple(str(name) for name in collection.columns)
+    if args.exclude:
+        dropped = {names[j] for pattern in args.exclude for j in matching(pattern, names, "--exclude")}
+        names = tuple(name for name in names if name not in dropped)
+        table = collection = collection[list(names)]
+    if args.valid is not None and not is_parquet(args.valid):
+        raise ParameterError(f"--valid: on a cluster a table of its own is needed, of Parquet files, not {args.valid}")
+    valid = None if args.valid is None else columns_of(as_collection(args.valid), names, len(names), args.valid)
+    # Where nothing is chosen by them, validation rows are scored after the model is saved: that may fail.
+    choosing = None if settings.get("quality", "fast") == "fast" else valid
+    model = XSPN(**settings).fit(table, X_valid=choosing, checkpoint=args.checkpoint)
+    circuit = model.circuit_
+    trace = trace_in_words(model.trace_, circuit.schema)
+
+    def report() -> dict[str, Any]:
+        kinds = [domain.kind for domain in circuit.domains if domain is not None]
+        held_out = None if valid is None else model.score(valid)
+        return {
+            "rows": n_rows(table),
+            "held_out_rows": 0 if valid is None else n_rows(args.valid),
+            "variables": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
+            "missing_cells": int(collection.isna().sum().sum().compute()),
+            **_size(circuit),
+            "log_likelihood": {"this_model": {"train": model.score(collection), "held_out": held_out}},
+            "parts": parts_of(model),
+            "decisions": len(trace),
+            "groups": groups_of(trace),
+            "passes": len(getattr(model, "passes_", ())),
+        }
+
+    return LearnedModel(circuit, trace, report)

@@ -1,4 +1,4 @@
-"""The settings of learning on the command line, and what a user says of the columns."""
+"""The settings of learning on the command line, and the types of columns that a user asks for."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME=KIND",
-        help="what a column holds, where that shall not be found out: binary, categorical, ordinal, real, labels as in "
+        help="what a column holds, where that shall not be inferred: binary, categorical, ordinal, real, labels as in "
         "'size=small|large', ordered ones as in 'size=small<medium<large'; KIND alone is for all columns",
     )
 
@@ -45,7 +45,7 @@ def add_learning_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--quality",
         choices=("fast", "balanced", "best"),
-        help="fast: one circuit (default); balanced, best: settings chosen on rows kept apart, and many circuits; "
+        help="fast: one circuit (default); balanced, best: settings chosen on validation rows, and many circuits; "
         "seconds, or up to some minutes",
     )
     group.add_argument("--min-instances", type=int, metavar="ROWS", help="slices of fewer rows become a leaf")
@@ -75,8 +75,8 @@ def excluded(table: "TableFile", patterns: list[str]) -> "TableFile":
 
 
 def domains_of(table: "TableFile", texts: list[str]) -> Any:
-    """Return what `--domains` says in the form that tables are read by."""
-    said: dict[str, Any] = {}
+    """Return what `--domains` asks for in the form that tables are read by."""
+    specs: dict[str, Any] = {}
     for text in texts:
         name, equals, kind = text.rpartition("=")
         if not equals:
@@ -87,8 +87,8 @@ def domains_of(table: "TableFile", texts: list[str]) -> Any:
             return kind
         columns = matching(name, table.names, "--domains")
         for column in columns:
-            said[table.names[column]] = _kind(kind, table, columns, name)
-    return said or None
+            specs[table.names[column]] = _kind(kind, table, columns, name)
+    return specs or None
 
 
 def _kind(kind: str, table: "TableFile", columns: list[int], name: str) -> Any:

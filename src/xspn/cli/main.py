@@ -8,11 +8,12 @@ import signal
 import sys
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
+from difflib import get_close_matches
 from importlib import import_module
+from typing import Any, NoReturn
 
 from xspn._version import __version__
 from xspn.cli.output import say
-from xspn.cli.parser import Parser
 from xspn.cli.process import Ended, Signals, end_workers, ending_by_signal, reason, usable_streams
 from xspn.core.errors import ParameterError, XSPNError
 
@@ -28,6 +29,13 @@ COMMANDS = {
     "datasets": "list, describe, fetch and generate the paper's data sets",
     "demo": "learn SPNs and XSPNs on generated data, against the truth and the paper",
     "reproduce": "run the paper's experiments again: tables, figures, a report beside the published numbers",
+}
+
+# What the command line has for what would help, by the short names that errors have for it.
+HINTS = {
+    "identifier": "on the command line: --exclude NAME, or --domains NAME=categorical",
+    "text among numbers": "on the command line: --missing TEXT, or --domains NAME=categorical",
+    "encoding": "on the command line: --encoding NAME",
 }
 
 FAILED = 1
@@ -52,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None, signals: Signals) -> int:
     try:
-        args = _parser(sys.argv[1:] if arguments is None else arguments).parse_args(arguments)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        args = _parser(given).parse_args(given)
     except SystemExit:  # help was printed, or what is wrong was told
         _flush_stdout()
         raise
@@ -79,8 +88,8 @@ def _run(arguments: Sequence[str] | None, signals: Signals) -> int:
     except Exception as error:
         if os.environ.get("XSPN_TRACEBACK"):
             raise
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        return _fail(f"a fault of this program ({said}); XSPN_TRACEBACK=1 shows where", FAILED)
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        return _fail(f"a fault of this program ({text}); XSPN_TRACEBACK=1 shows where", FAILED)
     return status
 
 
@@ -107,6 +116,8 @@ def _leave_stdout() -> None:
 
 def _fail(error: BaseException | str, status: int) -> int:
     text = str(error)
+    if isinstance(error, XSPNError) and error.remedy in HINTS:
+        text = f"{text} ({HINTS[error.remedy]})"
     if isinstance(error, OSError) and not isinstance(error, XSPNError) and error.strerror:
         reason = error.strerror[0].lower() + error.strerror[1:]
         text = reason if error.filename is None else f"{error.filename}: {reason}"
@@ -115,18 +126,53 @@ def _fail(error: BaseException | str, status: int) -> int:
     return status
 
 
-def _parser(words: Sequence[str]) -> Parser:
-    """Return the parser of all commands; only those that are named are imported, and know their arguments."""
+def _parser(arguments: Sequence[str]) -> "Parser":
+    """Return the parser; only the command that is named is imported, and says what it takes."""
     parser = Parser(
         prog="xspn", description="Exchangeability-aware sum-product networks: exact probabilities from tables."
     )
     parser.add_argument("--version", action="version", version=f"xspn {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        own = subparsers.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
-        if name in words:
-            module = import_module(f"xspn.cli.{name}")
-            own.description = module.__doc__
-            module.add_arguments(own)
-            own.set_defaults(run=module.run)
+        if name not in arguments[:1]:
+            subparsers.add_parser(name, help=summary)
+            continue
+        module = import_module(f"xspn.cli.{name}")
+        own = subparsers.add_parser(
+            name, help=summary, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        module.add_arguments(own)
+        own.set_defaults(run=module.run)
     return parser
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line, and that takes options by their full names only."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse, refusing what is unknown where it stands: the command's own parser knows the nearest option."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where help is, and leave."""
+        text = " ".join(message.split())
+        say(f"{self.prog}: {text}{self._suggestion(text)}; usage: {self.prog} --help", error=True)
+        raise SystemExit(USER_ERROR)
+
+    def _suggestion(self, message: str) -> str:
+        """Return the known word that is nearest to the one that a message complains about."""
+        word, known = "", []
+        if message.startswith("unrecognized arguments: "):
+            word = message.split(": ", 1)[1].split()[0].split("=")[0]
+            known = [option for action in self._actions for option in action.option_strings]
+        elif "invalid choice: " in message:
+            word = message.split("invalid choice: ", 1)[1].split("'")[1] if "'" in message else ""
+            known = [str(choice) for action in self._actions for choice in action.choices or ()]
+        near = get_close_matches(word, known, n=1)
+        return f"; did you mean {near[0]}?" if near else ""

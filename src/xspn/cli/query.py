@@ -7,18 +7,45 @@ xspn query model.json --given hot_topic=yes --best
 """
 
 import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import names_of, read_model
+from xspn.cli.inputs import matching, read_model
 from xspn.cli.output import check_outputs, check_picture, number, print_aligned, print_json, save_picture, say
-from xspn.cli.questions import Question, evidence_of, question_of
-from xspn.core.errors import EvidenceError
+from xspn.core.errors import DataError, EvidenceError, ParameterError
 
 if TYPE_CHECKING:
     from xspn.circuit import Circuit
+    from xspn.core.arrays import FloatArray
+    from xspn.data.domain import Domain
+    from xspn.data.schema import Schema
+    from xspn.inference.moments import Moments
 
 BAR = 30
+COUNT = re.compile(r"count\((.*)\)", re.DOTALL)
+YES = ("yes", "y", "true", "t", "on", "1")
+NO = ("no", "n", "false", "f", "off", "0")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: the distribution of a variable, the chance of one value, or how many of several are 1.
+
+    Attributes:
+        text: The question as it was typed.
+        kind: "variable", "value" or "count".
+        variables: The columns that it is about.
+        code: The value that is asked for, or counted.
+    """
+
+    text: str
+    kind: str
+    variables: tuple[int, ...]
+    code: float | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,19 +77,20 @@ def run(args: argparse.Namespace) -> int:
     check_picture(args.plot)
     check_outputs([args.plot], [args.model])
     circuit, _ = read_model(args.model)
-    known = evidence_of(args.given, circuit.columns)
-    questions = [question for text in args.ask for question in question_of(text, circuit.columns)]
+    schema = circuit.schema
+    posterior = Posterior(circuit, evidence_of(args.given, schema))
+    given = posterior.given()
+    questions = [question for text in args.ask for question in question_of(text, schema)]
     if not questions and not args.best:
-        open_ones = [j for j in circuit.scope if j not in known]
-        questions = [Question(names_of(circuit.columns)[j], "variable", (j,)) for j in open_ones]
-    log_evidence = _log_evidence(circuit, known)
-    answers = [_answer(circuit, known, question) for question in questions]
-    best = _best(circuit, known) if args.best else None
+        open_ones = [j for j in circuit.scope if j not in given]
+        questions = [Question(schema.shown_name(j), "variable", (j,)) for j in open_ones]
+    answers = [posterior.answer(question) for question in questions]
+    best = posterior.best() if args.best else None
     if args.plot is not None:
-        _plot(circuit, known, questions, args.plot)
-    said = {names_of(circuit.columns)[j]: circuit.columns.label(j, code) for j, code in known.items()}
+        _plot(circuit, given, questions, args.plot)
     if args.json:
-        return print_json({"given": said, "log_evidence": log_evidence, "answers": answers, "best": best})
+        known = {schema.shown_name(j): label for j, label in given.items()}
+        return print_json({"given": known, "log_evidence": posterior.log_evidence, "answers": answers, "best": best})
     if not args.ask:
         _show_all(answers)
     for answer in answers if args.ask else ():
@@ -74,71 +102,86 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _log_evidence(circuit: "Circuit", known: dict[int, float]) -> float:
-    """Return log P(evidence), refusing evidence that the model holds to be impossible."""
-    import numpy as np
+class Posterior:
+    """What a circuit says given one row of evidence: the evidence's probability and all marginals, found together."""
 
-    row = np.full((1, circuit.n_variables), np.nan)
-    row[0, list(known)] = list(known.values())
-    found = float(circuit.log_likelihood(row)[0])
-    if found == -np.inf:
-        columns = circuit.columns
-        said = ", ".join(f"{names_of(columns)[j]}={columns.label(j, code)}" for j, code in known.items())
-        raise EvidenceError(f"--given: {said} has probability zero under this model; nothing can be concluded from it")
-    return found
+    def __init__(self, circuit: "Circuit", row: "FloatArray") -> None:
+        import numpy as np
 
+        self.circuit, self.row = circuit, row
+        marginals, log_evidence = circuit.backend.marginals_and_evidence(row[None, :], circuit.names)
+        self.marginals, self.log_evidence = marginals[0], float(log_evidence[0])
+        if self.log_evidence == -np.inf:
+            name = circuit.schema.shown_name
+            known = ", ".join(f"{name(j)}={label}" for j, label in self.given().items())
+            raise EvidenceError(
+                f"--given: {known} has probability zero under this model; nothing can be concluded from it"
+            )
 
-def _answer(circuit: "Circuit", known: dict[int, float], question: Question) -> dict[str, Any]:
-    import numpy as np
+    def given(self) -> dict[int, Any]:
+        """Return what is known, as {column: label}."""
+        schema = self.circuit.schema
+        return {j: schema.label(j, code) for j, code in enumerate(self.row.tolist()) if code == code}
 
-    from xspn.estimators.completion import table_of_marginals
+    @cached_property
+    def moments(self) -> "Moments":
+        """Means and covariances of the real variables that are open."""
+        schema = self.circuit.schema
+        real = [j for j in self.circuit.scope if self.row[j] != self.row[j] and _is_real(schema.domains[j])]
+        return self.circuit.condition(self.row).marginalize(real).moments()
 
-    row = np.full(circuit.n_variables, np.nan)
-    row[list(known)] = list(known.values())
-    if question.kind == "count":
-        chances = circuit.count_distribution(question.variables, row)
+    def answer(self, question: Question) -> dict[str, Any]:
+        """Return the answer to a question as plain values."""
+        schema, variable = self.circuit.schema, question.variables[0]
+        domain = schema.domains[variable]
+        if question.kind == "count":
+            return self._count(question)
+        if domain is None or domain.cardinality is None:
+            return self._of_a_real_variable(question)
+        chances = self.marginals[variable, : domain.cardinality].tolist()
+        if question.code is not None:
+            return {"ask": question.text, "kind": "probability", "probability": chances[int(question.code)]}
+        values = [{"value": schema.label(variable, code), "probability": p} for code, p in enumerate(chances)]
+        return {"ask": question.text, "kind": "distribution", "values": values}
+
+    def _count(self, question: Question) -> dict[str, Any]:
+        import numpy as np
+
+        schema = self.circuit.schema
+        chances = self.circuit.count_distribution(question.variables, self.row)
         if question.code == 0.0:
             chances = chances[::-1]
-        names = [names_of(circuit.columns)[j] for j in question.variables]
-        counted = circuit.columns.label(question.variables[0], question.code or 0.0)
+        names = [schema.shown_name(j) for j in question.variables]
+        counted = schema.label(question.variables[0], question.code or 0.0)
         mean = float(chances @ np.arange(len(chances)))
         body = {"variables": names, "value": counted, "probabilities": chances.tolist(), "mean": mean}
         return {"ask": question.text, "kind": "count", **body}
-    variable = question.variables[0]
-    domain = circuit.domains[variable]
-    if domain is not None and domain.cardinality is None:
-        return _of_a_real_variable(circuit, row, question)
-    size = 2 if domain is None or domain.cardinality is None else domain.cardinality
-    chances = table_of_marginals(circuit, row[None, :])[0, variable, :size]
-    if question.code is not None:
-        return {"ask": question.text, "kind": "probability", "probability": float(chances[int(question.code)])}
-    labels = [circuit.columns.label(variable, code) for code in range(size)]
-    values = [{"value": label, "probability": float(p)} for label, p in zip(labels, chances, strict=True)]
-    return {"ask": question.text, "kind": "distribution", "values": values}
+
+    def _of_a_real_variable(self, question: Question) -> dict[str, Any]:
+        """Return mean and deviation, or the density at a value."""
+        import numpy as np
+
+        variable = question.variables[0]
+        if question.code is not None:
+            both = np.full((1, len(self.row)), np.nan)
+            both[0, variable] = question.code
+            density = float(np.exp(self.circuit.conditional_log_likelihood(both, self.row[None, :])[0]))
+            return {"ask": question.text, "kind": "density", "density": density}
+        if not np.isnan(self.row[variable]):
+            return {"ask": question.text, "kind": "mean", "mean": float(self.row[variable]), "deviation": 0.0}
+        mean, variance = float(self.moments.mean[variable]), float(self.moments.variance[variable])
+        return {"ask": question.text, "kind": "mean", "mean": mean, "deviation": float(np.sqrt(variance))}
+
+    def best(self) -> dict[str, Any]:
+        """Return the most probable completion of the evidence."""
+        schema = self.circuit.schema
+        found = self.circuit.mpe(self.row)
+        values = {schema.shown_name(j): schema.label(j, found.values[0, j]) for j in self.circuit.scope}
+        return {"values": values, "log_probability": float(found.log_prob[0]), "exact": found.exact}
 
 
-def _of_a_real_variable(circuit: "Circuit", row: Any, question: Question) -> dict[str, Any]:
-    """Return mean and deviation, or the density at a value."""
-    import numpy as np
-
-    variable = question.variables[0]
-    if question.code is not None:
-        both = np.full((1, len(row)), np.nan)
-        both[0, variable] = question.code
-        density = float(np.exp(circuit.conditional_log_likelihood(both, row[None, :])[0]))
-        return {"ask": question.text, "kind": "density", "density": density}
-    if not np.isnan(row[variable]):
-        return {"ask": question.text, "kind": "mean", "mean": float(row[variable]), "deviation": 0.0}
-    moments = circuit.condition(row).marginalize([variable]).moments()
-    mean, deviation = float(moments.mean[variable]), float(np.sqrt(moments.variance[variable]))
-    return {"ask": question.text, "kind": "mean", "mean": mean, "deviation": deviation}
-
-
-def _best(circuit: "Circuit", known: dict[int, float]) -> dict[str, Any]:
-    found = circuit.mpe({j: circuit.columns.label(j, code) for j, code in known.items()})
-    names = names_of(circuit.columns)
-    values = {names[j]: circuit.columns.label(j, found.values[0, j]) for j in circuit.scope}
-    return {"values": values, "log_probability": float(found.log_prob[0]), "exact": found.exact}
+def _is_real(domain: "Domain | None") -> bool:
+    return domain is not None and not domain.is_discrete
 
 
 def _show(answer: dict[str, Any]) -> None:
@@ -181,15 +224,113 @@ def _bar(share: float) -> str:
     return "█" * round(share * BAR)
 
 
-def _plot(circuit: "Circuit", known: dict[int, float], questions: list[Question], path: Path) -> None:
+def _plot(circuit: "Circuit", given: dict[int, Any], questions: list[Question], path: Path) -> None:
     """Draw count distributions if a count was asked for, posterior bars otherwise."""
     from xspn.plotting import count_chart, posterior_bars
 
-    columns = circuit.columns
-    given = {j: columns.label(j, code) for j, code in known.items()}
     count = next((question for question in questions if question.kind == "count"), None)
     if count is not None:
         save_picture(count_chart(circuit, count.variables, given=given or None), path)
         return
-    variables = list(dict.fromkeys(j for question in questions for j in question.variables if j not in known))
+    variables = list(dict.fromkeys(j for question in questions for j in question.variables if j not in given))
     save_picture(posterior_bars(circuit, given, variables or None), path)
+
+
+# -- evidence and questions as text ------------------------------------------------------------------------------------
+
+
+def evidence_of(texts: Sequence[str], schema: "Schema") -> "FloatArray":
+    """Return the row of codes of texts such as "hot_topic=yes"; a pattern gives all its columns the same value."""
+    import numpy as np
+
+    row = np.full(len(schema), np.nan)
+    names = schema.shown_names
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise ParameterError(f"--given: expected NAME=VALUE, found {text!r}")
+        for column in matching(name, names, "--given"):
+            code = code_of(value, schema, column, "--given")
+            if not np.isnan(row[column]) and row[column] != code:
+                raise ParameterError(f"--given: {names[column]!r} is given twice, with different values")
+            row[column] = code
+    return row
+
+
+def code_of(text: str, schema: "Schema", column: int, what: str) -> float:
+    """Return the code (or number) that a value stands for: a label in any case, a number, a word for yes or no."""
+    from xspn.data.labels import unknown_label
+
+    labels, domain = schema.labels[column], schema.domains[column]
+    name = schema.shown_name(column)
+    if domain is None:
+        raise DataError(f"{what}: {name!r} is not in the model")
+    if labels is not None:
+        return _code_of_label(text, labels, name, what)
+    if domain.cardinality == 2 and text.lower() in YES + NO:
+        return float(text.lower() in YES)
+    try:
+        code = float(text)
+    except ValueError:
+        known = (0, 1) if domain.cardinality == 2 else tuple(range(domain.cardinality or 0))
+        if domain.is_discrete:
+            raise unknown_label(text, known, repr(name), what) from None
+        raise DataError(f"{what}: expected a number for {name!r}, found {text!r}") from None
+    import numpy as np
+
+    if np.isnan(code) or domain.outside(np.array([code]))[0]:
+        raise DataError(f"{what}: expected {domain.describe()} for {name!r}, found {text!r}")
+    return code
+
+
+def _code_of_label(text: str, labels: tuple[Any, ...], name: str, what: str) -> float:
+    from xspn.data.labels import unknown_label
+
+    words = [str(label) for label in labels]
+    if text in words:
+        return float(words.index(text))
+    lowered = [word.lower() for word in words]
+    if lowered.count(text.lower()) == 1:
+        return float(lowered.index(text.lower()))
+    try:
+        return float(labels.index(float(text)))
+    except ValueError:
+        raise unknown_label(text, labels, repr(name), what) from None
+
+
+def question_of(text: str, schema: "Schema") -> list[Question]:
+    """Return what a text asks; a pattern asks for each of its columns."""
+    names = schema.shown_names
+    counted = COUNT.fullmatch(text.strip())
+    if counted:
+        return [_count(text, counted.group(1), schema)]
+    if text.strip() in names:
+        return [Question(text.strip(), "variable", (names.index(text.strip()),))]
+    name, equals, value = (part.strip() for part in text.partition("="))
+    found = [j for j in matching(name, names, "--ask") if schema.domains[j] is not None]
+    if not found:
+        raise DataError(f"--ask: {name!r} is not in the model")
+    if not equals:
+        return [Question(names[j], "variable", (j,)) for j in found]
+    return [Question(f"{names[j]}={value}", "value", (j,), code_of(value, schema, j, "--ask")) for j in found]
+
+
+def _count(text: str, inside: str, schema: "Schema") -> Question:
+    """Return the question how many of some binary columns are 1, or have a certain one of their two values."""
+    names = schema.shown_names
+    patterns, equals, value = (part.strip() for part in inside.partition("="))
+    found: list[int] = []
+    for pattern in patterns.split(","):
+        if not pattern.strip():
+            raise ParameterError(f"--ask: expected count(NAME, …) or count(NAME=VALUE), found {text!r}")
+        found += matching(pattern.strip(), names, "--ask")
+    chosen = tuple(dict.fromkeys(found))
+    for j in chosen:
+        domain = schema.domains[j]
+        if domain is None or domain.cardinality != 2:
+            fault = "is not in the model" if domain is None else f"has {domain.cardinality or 'real'} values"
+            raise DataError(f"--ask: only columns with two values can be counted, {names[j]!r} {fault}")
+    codes = {code_of(value, schema, j, "--ask") for j in chosen} if equals else {1.0}
+    if len(codes) > 1:
+        raise DataError(f"--ask: {value!r} is the first value of some of these columns and the second of others")
+    return Question(text.strip(), "count", chosen, codes.pop())

@@ -2,9 +2,9 @@
 
 import argparse
 
-from xspn.cli.inputs import names_of, read_model, seed_of
+from xspn.cli.inputs import read_model, seed_of
 from xspn.cli.output import add_formula_option, check_outputs
-from xspn.cli.questions import evidence_of
+from xspn.cli.query import evidence_of
 from xspn.core.errors import ParameterError
 
 
@@ -21,7 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Draw and write."""
-    from xspn.cli.decoding import plain_columns
     from xspn.data.write import format_of, write_table_file
 
     if args.n < 0:
@@ -30,9 +29,8 @@ def run(args: argparse.Namespace) -> int:
     check_outputs([args.output], [args.model])
     seed = seed_of(args)
     circuit, _ = read_model(args.model)
-    known = evidence_of(args.given, circuit.columns)
-    given = {j: circuit.columns.label(j, code) for j, code in known.items()}
-    rows = circuit.sample(args.n, given=given, random_state=seed)
-    values = plain_columns(circuit.columns, rows)
-    write_table_file(args.output, names_of(circuit.columns), values, kind, args.escape_formulas)
+    schema = circuit.schema
+    rows = circuit.sample(args.n, given=evidence_of(args.given, schema), random_state=seed)
+    values = [schema.plain_column(j, rows[:, j]) for j in range(len(schema))]
+    write_table_file(args.output, schema.shown_names, values, kind, args.escape_formulas)
     return 0

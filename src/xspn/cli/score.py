@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from xspn.cli.cluster import add_cluster_option, columns_of, on_cluster, refuse_options, stays_there
+from xspn.cli.cluster import add_cluster_option, columns_of, on_cluster, refuse_options, stays_out_of_core
 from xspn.cli.inputs import add_table_options, read_model, read_table, refuse_two_inputs
 from xspn.cli.output import check_outputs, number, print_facts, print_json
 
@@ -66,15 +66,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _scores(args: argparse.Namespace, circuit: "Circuit") -> "tuple[FloatArray, Sequence[int] | None]":
     """Return each row's log-likelihood, and the lines of a text file that the rows begin in."""
-    columns = circuit.columns
-    if not stays_there(args):
+    schema = circuit.schema
+    if not stays_out_of_core(args):
         table = read_table(args.table, args)
-        return circuit.log_likelihood(table.codes(columns)), table.lines
+        return circuit.log_likelihood(table.encoded_by(schema)), table.lines
     from xspn.distributed.gathering import as_collection
     from xspn.distributed.lazy import answers
 
     refuse_options(args, ("delimiter", "missing"))
-    known = columns_of(as_collection(args.table), columns.names, len(columns), args.table)
+    known = columns_of(as_collection(args.table), schema.names, len(schema), args.table)
     return answers(circuit, "log_likelihood", known).compute(), None
 
 

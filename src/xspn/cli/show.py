@@ -75,7 +75,7 @@ def _why(notes: dict[str, Any], node: int, n_nodes: int, as_json: bool) -> int:
         )
     try:
         found = [entry for entry in trace if entry["node"] == node]
-        lines = [line for entry in found for line in _said(entry)]
+        lines = [line for entry in found for line in _lines(entry)]
     except (LookupError, TypeError, ValueError) as error:
         raise DataError("--why: what the model file tells of decisions was altered and cannot be read") from error
     if as_json:
@@ -87,7 +87,7 @@ def _why(notes: dict[str, Any], node: int, n_nodes: int, as_json: bool) -> int:
     return 0
 
 
-def _said(entry: dict[str, Any]) -> list[str]:
+def _lines(entry: dict[str, Any]) -> list[str]:
     """Say what a decision was, and why, in a few lines."""
     detail = f" ({entry['detail']})" if entry["detail"] else ""
     where = f" where {entry['where']}" if entry["where"] else ""

@@ -1,7 +1,7 @@
 """Find out which columns of a table can be interchanged, with evidence; no model is needed.
 
 Columns are exchangeable if permuting them changes nothing: only how many are one matters, not which. Columns of
-different kinds, or with different labels, are never interchanged.
+different types, or with different labels, are never interchanged.
 """
 
 import argparse
@@ -14,8 +14,6 @@ from xspn.cli.output import check_outputs, check_picture, print_aligned, print_j
 from xspn.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from xspn.core.arrays import AnyArray
-    from xspn.data.columns import Columns
     from xspn.learning.exchangeability import Group, TestResult
 
 LEVEL = 0.01
@@ -33,49 +31,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Test all columns together, then find groups."""
-    from xspn.learning.tables.exchangeability.groups import table_groups
+    from xspn.learning.exchangeability.public import column_types, exchangeability_test, exchangeable_groups
 
     if not 0 < args.level < 1:
         raise ParameterError(f"--level: expected a number between 0 and 1, found {args.level}")
     check_picture(args.picture)
     check_outputs([args.picture], [args.table])
-    table = excluded(read_table(args.table, args), args.exclude)
-    columns, rows = table.read(domains_of(table, args.domains))
-    domains = [domain for domain in columns.domains if domain is not None]
-    whole = _test_of_all(rows, columns)
-    groups = table_groups(rows.astype(float), domains, args.level, alike=columns.meanings)
+    cells = excluded(read_table(args.table, args), args.exclude)
+    table, names = cells.read(domains_of(cells, args.domains)), cells.names
+    one_type = len(names) > 1 and len(set(column_types(table))) == 1
+    whole = exchangeability_test(table) if one_type else None
+    groups = exchangeable_groups(table, args.level)
     if args.picture is not None:
-        _draw(groups, table.names, args.picture)
-    found = [_plain(group, table.names) for group in groups]
+        _draw(groups, names, args.picture)
+    found = [_plain(group, names) for group in groups]
     if args.json:
-        of_all = None if whole is None else _plain_test(whole, table.names)
-        return print_json({"rows": len(rows), "all_columns": of_all, "level": args.level, "groups": found})
+        of_all = None if whole is None else _plain_test(whole, names)
+        return print_json({"rows": len(table), "all_columns": of_all, "level": args.level, "groups": found})
     if whole is not None:
         verdict = "rejected" if whole.rejects(args.level) else "not rejected"
-        by = f" by: {_plain_test(whole, table.names)['decided_by']}" if whole.rejects(args.level) else ""
-        say(f"all {len(table.names)} columns exchangeable: {verdict}{by}, p = {whole.p_value:.3g}")
+        by = f" by: {_plain_test(whole, names)['decided_by']}" if whole.rejects(args.level) else ""
+        say(f"all {len(names)} columns exchangeable: {verdict}{by}, p = {whole.p_value:.3g}")
         say()
     together = [own for own in found if len(own["columns"]) > 1]
-    said = [(str(len(own["columns"])), f"{own['p_value']:.3g}", shortened(own["columns"], 8)) for own in together]
-    if said:
-        print_aligned(("columns", "p", "can be interchanged"), said, right={"columns", "p"})
+    lines = [(str(len(own["columns"])), f"{own['p_value']:.3g}", shortened(own["columns"], 8)) for own in together]
+    if lines:
+        print_aligned(("columns", "p", "can be interchanged"), lines, right={"columns", "p"})
     alone = [own["columns"][0] for own in found if len(own["columns"]) == 1]
     if alone:
         say(f"on their own: {shortened(alone, 12)} ({len(alone)})")
     return 0
-
-
-def _test_of_all(rows: "AnyArray", columns: "Columns") -> "TestResult | None":
-    """Test all columns together, if there are several of one kind only."""
-    from xspn.learning.exchangeability import exchangeability_test
-    from xspn.learning.tables.exchangeability.groups import table_test
-
-    if len(columns) < 2 or len(set(zip(columns.domains, columns.meanings, strict=True))) > 1:
-        return None
-    domain = columns.domains[0]
-    if domain is None or domain.cardinality == 2:
-        return exchangeability_test(rows)
-    return table_test(rows.astype(float), domain)
 
 
 def _plain_test(test: "TestResult", names: tuple[str, ...]) -> dict[str, Any]:

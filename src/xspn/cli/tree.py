@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xspn.cli.inputs import names_of
 from xspn.cli.output import shortened
 from xspn.graph.nodes import Node, Sum
 from xspn.leaves import Leaf
@@ -26,12 +25,12 @@ def tree_lines(circuit: "Circuit", depth: int, most: int) -> Iterator[str]:
 class _Tree:
     def __init__(self, circuit: "Circuit", depth: int, most: int) -> None:
         self.circuit = circuit
-        self.names = names_of(circuit.columns)
+        self.names = circuit.schema.shown_names
         self.depth, self.most = depth, most
 
-    def lines(self, node: Node, prefix: str, said: str, level: int) -> Iterator[str]:
+    def lines(self, node: Node, prefix: str, before: str, level: int) -> Iterator[str]:
         """Yield a node's line and those of its children; `prefix` is drawn before the children."""
-        yield f"{said}{self._line(node)}"
+        yield f"{before}{self._line(node)}"
         if not node.children:
             return
         parts = self._parts(node)
@@ -80,7 +79,7 @@ class _Tree:
 
     def _leaf(self, node: Leaf) -> str:
         own = [self.names[v] for v in node.scope]
-        details = node.details(partial(self.circuit.columns.label, node.variables[0]))
+        details = node.details(partial(self.circuit.schema.label, node.variables[0]))
         return f"{node.title}: {shortened(own)} ({len(own)})" if details is None else f"{own[0]}: {details}"
 
 

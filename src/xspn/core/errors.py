@@ -1,8 +1,21 @@
 """One tree of errors; each is also the built-in error that a caller would expect."""
 
+from typing import Self
+
 
 class XSPNError(Exception):
-    """Anything that xspn refuses to do. The message says what was expected, what was found, and what to do."""
+    """Anything that xspn refuses to do. The message says what was expected, what was found, and what to do.
+
+    Attributes:
+        remedy: What kind of thing would help, by a short name: the command line has options of its own for some.
+    """
+
+    remedy: str | None = None
+
+    def with_remedy(self, remedy: str) -> Self:
+        """Return the error after it was told what would help."""
+        self.remedy = remedy
+        return self
 
 
 class DataError(XSPNError, ValueError):

@@ -1,7 +1,9 @@
-"""Tables as files: CSV and its kin, Parquet and npz in; CSV, JSON and Parquet out."""
+"""Tables: whatever users hand in, made rows of codes with a schema once; files in and out."""
 
-from xspn.data.read import ReadOptions, read_table_file
+from xspn.data.files import ReadOptions, read_table_file
+from xspn.data.schema import Schema
+from xspn.data.table import Table
 from xspn.data.table_file import TableFile
 from xspn.data.write import write_table_file
 
-__all__ = ["ReadOptions", "TableFile", "read_table_file", "write_table_file"]
+__all__ = ["ReadOptions", "Schema", "Table", "TableFile", "read_table_file", "write_table_file"]

@@ -1,8 +1,12 @@
-"""DataFrames: their cells as plain arrays, and codes as columns of the type that they had.
+"""DataFrames of any library: their cells as plain arrays, and codes as columns of the library and type that they had.
 
-pandas is optional: a DataFrame is recognised by what it can do, and pandas is imported only to build one.
+pandas DataFrames are read and built by pandas itself, whose columns may hold any objects; those of polars, pyarrow and
+others through narwhals. Neither is imported before a DataFrame is at hand.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,19 +19,122 @@ from xspn.data.labels import Labels
 
 OF_NUMBERS = ("bool", "int", "uint", "float", "double", "halffloat", "decimal", "object")  # types, as pandas names them
 CATEGORY = "category"
+PANDAS = "pandas"
 
 
-def as_frame(X: Any) -> Any | None:
-    """Return a table with named columns as a pandas DataFrame, and None for anything else."""
-    if hasattr(X, "columns") and hasattr(X, "iloc"):
-        return X
-    if hasattr(X, "columns") and hasattr(X, "to_pandas"):
-        return X.to_pandas()
-    return None
+@dataclass(frozen=True)
+class Categories:
+    """The categories of a column's type, as pandas' own types tell them."""
+
+    categories: tuple[Any, ...]
+    ordered: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A DataFrame, column by column.
+
+    Attributes:
+        native: A pandas DataFrame (or one that acts like it), or a narwhals DataFrame around any other.
+        library: The name of the library: "pandas", "polars", "pyarrow", …
+    """
+
+    native: Any
+    library: str
+
+    @classmethod
+    def of(cls, X: Any) -> "Frame | None":
+        """Return a DataFrame as such, and None for anything else."""
+        if isinstance(X, np.ndarray | list | tuple | dict | str) or not hasattr(type(X), "columns"):
+            return None
+        if hasattr(X, "iloc"):
+            return cls(X, PANDAS)
+        import narwhals as nw
+
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            library = frame.implementation.value
+            return cls(X.to_native(), PANDAS) if library == PANDAS else cls(frame, str(library))
+        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+            raise DataTypeError("X: a lazy frame has no rows yet; pass X.collect()")
+        return None
+
+    @property
+    def is_pandas(self) -> bool:
+        """Whether pandas reads and builds it."""
+        return self.library == PANDAS
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return len(self.native), len(self._columns)
+
+    @cached_property
+    def _columns(self) -> list[Any]:
+        return list(self.native.columns)
+
+    @cached_property
+    def _dtypes(self) -> list[Any]:
+        return list(self.native.dtypes) if self.is_pandas else list(self.native.schema.values())
+
+    @cached_property
+    def names(self) -> Names | None:
+        """The names of the columns, each of them once; None where they are numbers."""
+        return names_of(self.native)
+
+    @property
+    def template(self) -> Any | None:
+        """A pandas DataFrame without its rows; None for other libraries, whose types have names of their own."""
+        return self.native.iloc[:0] if self.is_pandas else None
+
+    def name(self, column: int) -> Any:
+        """Return what a column is called: a number in some pandas DataFrames."""
+        return self._columns[column]
+
+    def cells(self, column: int) -> AnyArray:
+        """Return a column's cells: numbers and truth values as an array of their kind, anything else as objects."""
+        name = repr(self.name(column))
+        if self.is_pandas:
+            return _cells_of_pandas(self.native.iloc[:, column], name)
+        return _cells(self.native[self.name(column)], name)
+
+    def numbers(self) -> AnyArray | None:
+        """Return a table of numbers of one type as one array, much faster than column by column; None otherwise."""
+        if not self.is_pandas:
+            return None
+        dtypes = set(self._dtypes)
+        plain = len(dtypes) == 1 and all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes)
+        return np.asarray(self.native.to_numpy()) if plain else None
+
+    def categories(self, column: int) -> Any | None:
+        """Return the categories that a column's type lists, with `.categories` and `.ordered`; None if it lists none.
+
+        A polars Categorical lists the categories of all columns of the program: it is read like text.
+        """
+        dtype = self._dtypes[column]
+        if self.is_pandas:
+            return dtype if hasattr(dtype, "categories") else None
+        import narwhals as nw
+
+        return Categories(tuple(dtype.categories), ordered=True) if isinstance(dtype, nw.Enum) else None
+
+    def type_name(self, column: int) -> str:
+        """Return a column's type, by the name that pandas has for it."""
+        if self.is_pandas:
+            return type_name(self._dtypes[column])
+        series = self.native[self.name(column)]
+        kind = str(series.dtype).partition("(")[0]
+        if kind in ("Enum", "Categorical"):
+            return CATEGORY
+        if kind == "Boolean":
+            return "boolean" if series.null_count() else "bool"
+        if kind.startswith(("Int", "UInt")):
+            return kind if series.null_count() else kind.lower()
+        return kind.lower() if kind.startswith("Float") else "float64" if kind == "Decimal" else "str"
 
 
 def names_of(frame: Any) -> Names | None:
-    """Return the names of the columns, each of them once; None where they are numbers."""
+    """Return the names of a DataFrame's columns, each of them once; None where they are numbers."""
     names = list(frame.columns)
     if len(set(names)) < len(names):
         raise DataError(f"X: the column {first_double(names)!r} occurs twice; give each column a name of its own")
@@ -38,13 +145,11 @@ def names_of(frame: Any) -> Names | None:
     return tuple(names) if names and all(texts) else None
 
 
-def cells_of(column: Any, name: str) -> AnyArray:
-    """Return a column's cells: numbers and truth values as an array of their kind, anything else as objects."""
+def _cells_of_pandas(column: Any, name: str) -> AnyArray:
     dtype = column.dtype
     kind = getattr(dtype, "kind", "O")
     if kind in "cmM":
-        found = "complex numbers" if kind == "c" else "dates or times"
-        raise DataTypeError(f"X: column {name} holds {found}; convert it to numbers or to text, or leave it out")
+        raise _not_a_value("complex numbers" if kind == "c" else "dates or times", name)
     if isinstance(dtype, np.dtype) and kind in "biuf":
         return np.asarray(column.to_numpy())
     if kind in "biuf" and not hasattr(dtype, "categories"):
@@ -52,20 +157,68 @@ def cells_of(column: Any, name: str) -> AnyArray:
     return np.asarray(column.astype(object).to_numpy(dtype=object))
 
 
+def _cells(column: Any, name: str) -> AnyArray:
+    import narwhals as nw
+
+    dtype = column.dtype
+    if dtype.is_temporal():
+        raise _not_a_value("dates or times", name)
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        if not column.null_count() and dtype != nw.Decimal:
+            return np.asarray(column.to_numpy())
+        return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = column.to_list()
+    return cells
+
+
+def _not_a_value(found: str, name: str) -> DataTypeError:
+    return DataTypeError(f"X: column {name} holds {found}; convert it to numbers or to text, or leave it out")
+
+
 def type_name(dtype: Any) -> str:
-    """Return a column's type as text; that of categories is named where it is not what pandas would make of them."""
+    """Return a pandas type as text; that of categories is named where it is not what pandas would make of them."""
     if hasattr(dtype, "categories"):
         again = need_pandas().CategoricalDtype(list(dtype.categories), dtype.ordered)
         return CATEGORY if again == dtype else f"{CATEGORY}[{dtype.categories.dtype}]"
     return str(dtype)
 
 
-def column_of(codes: FloatArray, domain: Domain | None, labels: Labels | None, dtype: Any) -> Any:
-    """Return codes as a column's values: labels for codes, in the type that is asked for.
+# -- from values to DataFrames -----------------------------------------------------------------------------------------
+
+
+def built(library: Any, names: Sequence[str], columns: Sequence[Sequence[Any]], types: Sequence[Any]) -> Any:
+    """Return a DataFrame of a library other than pandas, of plain values; types are narwhals' own, None to infer."""
+    import narwhals as nw
+
+    series = {}
+    for name, values, dtype in zip(names, columns, types, strict=True):
+        try:
+            series[name] = nw.new_series(name, list(values), dtype, backend=library)
+        except Exception:  # each library has its own errors for values that a type cannot hold: take the type of these
+            series[name] = nw.new_series(name, list(values), None, backend=library)
+    return nw.from_dict(series).to_native()
+
+
+def narwhals_type(name: str | None, domain: Domain | None, labels: Labels | None) -> Any | None:
+    """Return the type of a column that `Frame.type_name` named; None where the values tell it themselves."""
+    import narwhals as nw
+
+    if name is None:
+        return None
+    if name.startswith(CATEGORY):
+        words = [str(label) for label in labels or ()]
+        return nw.Enum(words) if domain is not None and domain.ordered else nw.Categorical()
+    known = {"boolean": "Boolean", "bool": "Boolean"}.get(name.lower(), name.lower().replace("uint", "UInt"))
+    return getattr(nw, known[:1].upper() + known[1:], None) if name.lower().startswith(OF_NUMBERS[:4]) else None
+
+
+def pandas_column(codes: FloatArray, domain: Domain | None, labels: Labels | None, dtype: Any) -> Any:
+    """Return codes as a pandas column's values: labels for codes, in the type that is asked for.
 
     Real numbers become whole ones where the type is of whole numbers: the nearest that it can hold.
     """
-    values = codes if labels is None else _labelled(codes, labels)
+    values = codes if labels is None else labelled(codes, labels)
     if dtype is None:
         return values
     pandas = need_pandas()
@@ -101,7 +254,8 @@ def _is_too_much(label: Any, kind: str) -> bool:
     return kind in "biufc" and (isinstance(label, str) or (kind in "iu" and label != int(label)))
 
 
-def _labelled(codes: FloatArray, labels: Labels) -> AnyArray:
+def labelled(codes: FloatArray, labels: Labels) -> AnyArray:
+    """Return the labels that codes stand for, None where a code is missing."""
     missing = np.isnan(codes)
     values = np.empty(len(labels) + 1, dtype=object)
     values[:] = [*labels, None]

@@ -10,8 +10,9 @@ import numpy as np
 from xspn.core.arrays import AnyArray
 from xspn.core.checks import is_missing, nearest, place_of
 from xspn.core.errors import DataError, DataTypeError
-from xspn.data.columns import Columns
-from xspn.data.reading import read_cells
+from xspn.data.frames import PANDAS
+from xspn.data.schema import Schema
+from xspn.data.table import Table, table_of_cells
 
 # Digits, a point, an exponent. Texts with leading zeros are names (007, postal codes), not numbers.
 NUMBER = re.compile(r"[+-]?((?!0\d)\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -77,11 +78,11 @@ class TableFile:
 
     # -- from cells to codes -------------------------------------------------------------------------------------------
 
-    def read(self, domains: Any = None) -> tuple[Columns, AnyArray]:
-        """Return the columns and codes of a training table, by the rules of `xspn.data.kinds`.
+    def read(self, domains: Any = None) -> Table:
+        """Return the training table, by the rules of `xspn.data.column_types`.
 
-        A column of which most cells are numbers is one of numbers; text in it is refused unless `domains` makes it
-        one of labels.
+        A column in which most values are numbers is one of numbers; text in it is refused unless `domains` says that
+        the column holds labels.
         """
         wanted = domains if isinstance(domains, dict) else {}
         by_all = domains if isinstance(domains, str) else None
@@ -91,7 +92,7 @@ class TableFile:
             cells, dtype = self._typed(j, text_is_meant=is_text)
             typed.append(cells)
             dtypes.append(dtype)
-        return read_cells(typed, self.names, dtypes, domains, self.source, self.place)
+        return table_of_cells(typed, self.names, dtypes, domains, self.source, self.place, library=PANDAS)
 
     def _typed(self, column: int, text_is_meant: bool) -> tuple[AnyArray, str]:
         """Return a column's cells as numbers where they are numbers, and the type of a DataFrame's column for them."""
@@ -103,11 +104,9 @@ class TableFile:
             return _numbers(cells, seen)
         if sum(numeric) > MOSTLY * len(seen) and not text_is_meant:
             odd = texts[numeric.index(False)]
-            raise DataTypeError(
-                f"{self.source}: expected a number, found {odd!r} at {self.place(cells.index(odd), column)}; "
-                f"if it marks missing cells say --missing {odd!r}, if it is a label say --domains "
-                f"{self.names[column]}=categorical"
-            )
+            found = f"{self.source}: expected a number, found {odd!r} at {self.place(cells.index(odd), column)}"
+            advice = "say so if it marks missing values, or if the column holds labels (categorical)"
+            raise DataTypeError(f"{found}; {advice}").with_remedy("text among numbers")
         out = np.empty(len(cells), dtype=object)
         out[:] = cells
         return out, "str"
@@ -121,18 +120,16 @@ class TableFile:
         whole = all(cell.strip("+-").isdigit() for cell in texts)
         return [(int(cell) if whole else float(cell)) if isinstance(cell, str) else cell for cell in cells]
 
-    def codes(self, columns: Columns, absent_is_missing: Iterable[str] = ()) -> AnyArray:
-        """Return the rows as codes of a circuit's columns, found by their names; other columns are passed over.
+    def encoded_by(self, schema: Schema, absent_is_missing: Iterable[str] = ()) -> AnyArray:
+        """Return the rows as codes of a schema's columns, found by their names; other columns are passed over.
 
         Columns without names are X0, X1, …, or go by their order if there are as many as in the table.
 
         Args:
-            columns: Those of the circuit.
+            schema: That of the circuit.
             absent_is_missing: Columns that the table need not have.
         """
-        names = columns.names or tuple(f"X{j}" for j in range(len(columns)))
-        if columns.names is None and len(columns) == len(self.names):
-            names = self.names
+        names = self.names if schema.names is None and len(schema) == len(self.names) else schema.shown_names
         optional = set(absent_is_missing)
         places = {name: column for column, name in enumerate(self.names)}
         lacking = [n for n in names if n not in places and n not in optional]
@@ -141,25 +138,25 @@ class TableFile:
             spare = [name for name in self.names if name not in known]
             near = nearest(lacking[0], spare)
             hint = "" if near is None else f"; did you mean {lacking[0]!r} by {near!r}?"
-            raise DataError(f"{self.source}: the model knows a column {lacking[0]!r} that the table has not{hint}")
-        out = np.full((self.n_rows, len(columns)), np.nan)
+            raise DataError(f"{self.source}: the table lacks the column {lacking[0]!r} that the model knows{hint}")
+        out = np.full((self.n_rows, len(schema)), np.nan)
         for j, name in enumerate(names):
             if name in places:
-                out[:, j] = self._codes(columns, j, places[name])
+                out[:, j] = self._codes(schema, j, places[name])
         return out
 
-    def _codes(self, columns: Columns, variable: int, column: int) -> AnyArray:
+    def _codes(self, schema: Schema, variable: int, column: int) -> AnyArray:
         def place(row: int) -> str:
             return self.place(row, column)
 
-        labels = columns.labels[variable]
+        labels = schema.labels[variable]
         cells = np.empty(self.n_rows, dtype=object)
         if labels is not None and all(isinstance(label, str) for label in labels):
             cells[:] = [None if cell is None else str(cell) for cell in self.cells[column]]
         else:
             cells[:] = [_number(cell) for cell in self.cells[column]]
-        codes = columns.codes(variable, cells, self.source, place)
-        domain = columns.domains[variable]
+        codes = schema.codes(variable, cells, self.source, place)
+        domain = schema.domains[variable]
         bad = np.zeros(len(codes), dtype=bool) if domain is None else domain.outside(codes)
         if domain is not None and bad.any():
             row = int(np.argmax(bad))

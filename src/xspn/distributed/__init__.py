@@ -1,8 +1,4 @@
-"""More than one machine: learning and scoring on Dask.
+"""Tables that do not fit in memory: learning and scoring on Dask.
 
 Nothing here imports Dask before it is needed: a table that is in memory never needs it.
 """
-
-from xspn.distributed.recognition import is_elsewhere
-
-__all__ = ["is_elsewhere"]

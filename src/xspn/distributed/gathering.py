@@ -1,18 +1,17 @@
-"""Tables that are elsewhere but small enough to be here."""
+"""Tables out of core that are small enough to be in memory."""
 
 from typing import Any
 
 import numpy as np
 
 from xspn.core.errors import DataTypeError
-from xspn.distributed.limits import Limits
+from xspn.data.out_of_core import collection_shape, dask_module, gather_limit, is_path
 from xspn.distributed.parquet import ROWS_PER_PIECE, pieces_of
-from xspn.distributed.recognition import dask_module, is_path
 
 
 def is_small(X: Any) -> bool:
     """Whether a table has at most as many cells as one place may gather (`xspn.gather_cells`)."""
-    return n_rows(X) * n_columns(X) <= Limits.configured().gather_cells
+    return n_rows(X) * n_columns(X) <= gather_limit()
 
 
 def n_columns(X: Any) -> int:
@@ -24,13 +23,7 @@ def n_columns(X: Any) -> int:
 
 def n_rows(X: Any) -> int:
     """Return the number of rows; a collection that does not know it is computed for it, once."""
-    if is_path(X):
-        return sum(piece.n_rows for piece in pieces_of(X)[1])
-    if not hasattr(X, "columns") and not np.isnan(X.shape[0]):
-        return int(X.shape[0])
-    parts = X.to_delayed() if hasattr(X, "columns") else X.to_delayed()[:, 0].tolist()
-    dask = dask_module("dask")
-    return int(sum(dask.compute(*(dask.delayed(len)(part) for part in parts))))
+    return sum(piece.n_rows for piece in pieces_of(X)[1]) if is_path(X) else collection_shape(X)[0]
 
 
 def gathered(X: Any) -> Any:
@@ -62,7 +55,7 @@ def binary_template(X: Any) -> Any:
         if getattr(dtype, "kind", "O") not in "biufO" or hasattr(dtype, "categories") or "str" in str(dtype):
             raise DataTypeError(
                 f"X: column {name!r} is of type {dtype}; tables that are not in memory must be binary, and only "
-                f"those of at most {Limits.configured().gather_cells:,} cells (xspn.gather_cells) are fetched"
+                f"those of at most {gather_limit():,} cells (xspn.gather_cells) are fetched"
             )
         columns.append(pandas.Series([0, 1]).astype(dtype))
     frame = pandas.concat(columns, axis=1)

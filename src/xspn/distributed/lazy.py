@@ -1,4 +1,4 @@
-"""Questions about tables that are elsewhere: asked of each partition, when the answer is wanted and not before."""
+"""Questions about tables out of core: asked of each partition, when the answer is wanted and not before."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,51 +9,51 @@ from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError
 from xspn.core.options import whole_number
 from xspn.core.random import RandomState, child_seed, generator
+from xspn.data.out_of_core import dask_module, is_collection
 from xspn.distributed.gathering import as_collection
-from xspn.distributed.recognition import dask_module, is_collection
 
 CELLS_AT_ONCE = 1 << 22
 
 
-def answers(model: Any, asked: str, X: Any, width: int | None = None, kind: Any = np.float64, **options: Any) -> Any:
-    """Return what a method of a model answers, row by row, as a lazy Dask array.
+def answers(
+    model: Any,
+    asked: str,
+    X: Any,
+    options: dict[str, Any] | None = None,
+    *,
+    width: int | None = None,
+    dtype: Any = np.float64,
+    template: Any = None,
+    like_input: bool = False,
+) -> Any:
+    """Return what a method of a model answers, row by row, as a lazy Dask array or DataFrame.
 
     Args:
         model: The estimator, which is sent to each worker once.
-        asked: The name of the method; it takes a table and returns an array with a row, or a number, for each row.
+        asked: The name of the method; it takes a table and returns an array or a DataFrame with as many rows.
         X: A Dask collection or a Parquet path.
+        options: Further arguments of the method. If there is a `random_state`, each partition has a seed of its own.
         width: The number of columns of the answer; None if it is one number for each row.
-        kind: The type of the answer's cells.
-        options: Further arguments of the method.
+        dtype: The type of the answer's cells.
+        template: An empty DataFrame with the columns of the answer, if it is one.
+        like_input: Whether the answer has the form of the table, whatever that is.
     """
+    collection = as_collection(X)
+    if like_input and hasattr(collection, "columns"):
+        template = collection._meta
+    elif like_input:
+        width = int(collection.shape[1])
+    parts, sizes = _parts(collection)
+    delayed = _delayed(model, asked, parts, options or {})
+    if template is not None:
+        return dask_module("dask.dataframe").from_delayed(delayed, meta=template, verify_meta=False)
     array = dask_module("dask.array")
     rest = () if width is None else (width,)
-    parts, sizes = _parts(as_collection(X))
-    delayed = _delayed(model, asked, parts, options)
     blocks = [
-        array.from_delayed(own, (size, *rest), meta=np.empty((0,) * (1 + len(rest)), dtype=kind))
+        array.from_delayed(own, (size, *rest), meta=np.empty((0,) * (1 + len(rest)), dtype=dtype))
         for own, size in zip(delayed, sizes, strict=True)
     ]
     return array.concatenate(blocks, allow_unknown_chunksizes=True)
-
-
-def tables(model: Any, asked: str, X: Any, template: Any = None, **options: Any) -> Any:
-    """Return what a method answers as a lazy table of the same kind: an array, or a DataFrame.
-
-    Args:
-        model: The estimator.
-        asked: The name of the method; it takes a table and returns one with as many rows.
-        X: A Dask collection or a Parquet path.
-        template: An empty DataFrame with the columns of the answer, if they are not those of the table.
-        options: Further arguments of the method.
-    """
-    collection = as_collection(X)
-    if not hasattr(collection, "columns"):
-        return answers(model, asked, collection, int(collection.shape[1]), **options)
-    parts, _ = _parts(collection)
-    meta = collection._meta if template is None else template
-    delayed = _delayed(model, asked, parts, options)
-    return dask_module("dask.dataframe").from_delayed(delayed, meta=meta, verify_meta=False)
 
 
 def mean_and_count(values: Any) -> tuple[float, int]:
@@ -65,18 +65,20 @@ def mean_and_count(values: Any) -> tuple[float, int]:
     return float(total / count) if count else float("nan"), int(count)
 
 
-def samples(model: Any, n_samples: int, chunks: int, random_state: RandomState, template: Any, width: int) -> Any:
-    """Return random rows, so many to a partition, as a lazy table of the kind that the model was fitted to."""
+def samples(model: Any, n_samples: int, chunks: int, random_state: RandomState, template: Any) -> Any:
+    """Return random rows, so many to a partition, as a lazy DataFrame like the template, or array if there is none."""
     whole_number("chunks", chunks, 1)
     whole_number("n_samples", n_samples, 1)
     dask, array = dask_module("dask"), dask_module("dask.array")
     seed = int(generator(random_state).integers(2**63 - 1))
     sizes = [min(chunks, n_samples - first) for first in range(0, n_samples, chunks)]
     shared = dask.delayed(model, traverse=False)
-    parts = [dask.delayed(_sample, pure=False)(shared, size, child_seed(seed, k)) for k, size in enumerate(sizes)]
+    parts = [
+        dask.delayed(_sample, pure=False)(shared, size, child_seed(seed, k), template) for k, size in enumerate(sizes)
+    ]
     if template is not None:
         return dask_module("dask.dataframe").from_delayed(parts, meta=template, verify_meta=False)
-    meta = np.empty((0, 0))
+    meta, width = np.empty((0, 0)), len(model.schema_)
     return array.concatenate(
         [array.from_delayed(own, (n, width), meta=meta) for own, n in zip(parts, sizes, strict=True)]
     )
@@ -123,8 +125,9 @@ def _answer(model: Any, method: str, part: Any, options: dict[str, Any], seed: i
     return dask_module("pandas").concat(found) if hasattr(found[0], "iloc") else np.concatenate(found)
 
 
-def _sample(model: Any, n_samples: int, seed: int) -> Any:
-    return model.sample(n_samples, random_state=seed)
+def _sample(model: Any, n_samples: int, seed: int, template: Any) -> Any:
+    codes = model.circuit_.sample(n_samples, random_state=seed)
+    return model.schema_.values(codes) if template is None else model.schema_.decode(codes, template)
 
 
 def _sum_and_count(values: FloatArray) -> tuple[float, int]:

@@ -1,4 +1,4 @@
-"""Learn a circuit from a table that is elsewhere."""
+"""Learn a circuit from a table out of core."""
 
 import os
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ class Grown:
 
 @dataclass(frozen=True)
 class Source:
-    """A table that is elsewhere, and how its cells are read."""
+    """A table out of core, and how its cells are read."""
 
     table: Any
     sample_weight: Any = None
     binarize: float | None = None
 
 
-def learn_elsewhere(
+def learn_out_of_core(
     source: Source,
     config: LearnConfig,
     seed: int,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 
 from xspn.core.options import whole_number
-from xspn.distributed.recognition import dask_module
+from xspn.data.out_of_core import GATHER_CELLS, dask_module
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Limits:
         statistics_bytes: What the summaries of all slices of one pass may take.
     """
 
-    gather_cells: int = 10_000_000
+    gather_cells: int = GATHER_CELLS
     gather_bytes: int = 400_000_000
     sample_rows: int = 50_000
     context_rows: int = 4_096

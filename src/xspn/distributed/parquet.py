@@ -10,7 +10,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray
 from xspn.core.checks import Names
 from xspn.core.errors import DataError, DataTypeError
-from xspn.distributed.recognition import dask_module
+from xspn.data.out_of_core import dask_module
 
 ROWS_PER_PIECE = 500_000  # row groups that are small are read together
 
@@ -111,7 +111,7 @@ def _array(batch: Any, names: Names) -> AnyArray:
 
 
 def _from_objects(values: AnyArray, name: str) -> AnyArray:
-    """Return truth values with holes as numbers."""
+    """Return truth values with missing ones as numbers."""
     try:
         return np.array([np.nan if value is None else float(value) for value in values])
     except (TypeError, ValueError) as error:

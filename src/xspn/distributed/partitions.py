@@ -10,9 +10,9 @@ from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names, table, weights_of_rows
 from xspn.core.errors import ClusterError, DataError, XSPNError
 from xspn.core.random import child_seed
+from xspn.data.out_of_core import is_collection, is_path
+from xspn.data.table import binarized, binary_table
 from xspn.distributed.parquet import Piece, batches_of, pieces_of
-from xspn.distributed.recognition import is_collection, is_path
-from xspn.learning.binary import binarized, binary_table
 from xspn.learning.data import Bits
 
 BLOCK_ROWS = 65_536  # what is turned into floating-point numbers at a time

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xspn.data.out_of_core import dask_module
 from xspn.distributed.partitions import PartitionedTable
-from xspn.distributed.recognition import dask_module
 from xspn.distributed.scheduler import compute, tree
 from xspn.distributed.subtrees import Place, learn_bundle
 from xspn.distributed.survey import Facts, Plan, Survey, facts_of, inspect, merged, survey

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from xspn.core.errors import ClusterError, XSPNError
-from xspn.distributed.recognition import dask_module
+from xspn.data.out_of_core import dask_module
 
 RETRIES = 1  # a partition that fails twice is given up
 FAN_IN = 8  # so many summaries are merged at a time

@@ -43,10 +43,10 @@ def warn_of_disagreement(circuit: Circuit, data: TrainingData) -> None:
     if not found:
         return
     names = circuit.names
-    said = [f"{v if names is None else repr(names[v])} ({what})" for v, what in found[:MOST_NAMED]]
+    shown = [f"{v if names is None else repr(names[v])} ({what})" for v, what in found[:MOST_NAMED]]
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     warnings.warn(
-        f"the fitted model does not agree with the table in column {', '.join(said)}{more}: answers about "
+        f"the fitted model does not agree with the table in column {', '.join(shown)}{more}: answers about "
         f"{'this column' if len(found) == 1 else 'these columns'} are not to be trusted; try a smaller smoothing, "
         "exchangeability=None or a larger min_instances",
         AgreementWarning,
@@ -103,7 +103,7 @@ def _of_names(circuit: Circuit, v: int, model: FloatArray, values: FloatArray, w
     worst = int(np.argmax(np.abs(model - table)))
     if abs(model[worst] - table[worst]) <= SHARE + _chance(0.5, total):
         return None
-    return f"P({circuit.columns.label(v, worst)}) = {model[worst]:.3g}, in the table {table[worst]:.3g}"
+    return f"P({circuit.schema.label(v, worst)}) = {model[worst]:.3g}, in the table {table[worst]:.3g}"
 
 
 def _of_numbers(parts: FloatArray, values: FloatArray, weights: FloatArray, floor: float) -> str | None:

@@ -1,13 +1,13 @@
 """Classification by one circuit per class: exact posteriors, whatever made the circuits."""
 
 from abc import abstractmethod
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import AnyArray, FloatArray
@@ -15,9 +15,8 @@ from xspn.core.errors import DataError
 from xspn.core.logspace import logsumexp_quiet
 from xspn.core.random import RandomState, child_seed, generator
 from xspn.data.labels import plain
-from xspn.distributed import is_elsewhere
 from xspn.estimators.base import DensityEstimator, all_or_nothing
-from xspn.estimators.table_input import TableInput
+from xspn.estimators.table_input import TableInput, answers_by_partition
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves.categorical import Categorical
@@ -33,34 +32,34 @@ class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
     @all_or_nothing
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
         """Learn a circuit for each class; rows of weight 0, and classes of such rows only, count as absent."""
-        cells = self._training_table(X)
-        labels = _labels(y, len(cells))
-        weights = self._row_weights(sample_weight, len(cells))
+        own = self._training_table(X)
+        labels = _labels(y, len(own))
+        weights = self._row_weights(sample_weight, len(own))
         if weights is None:
-            weights = np.ones(len(cells))
+            weights = np.ones(len(own))
         counts = weights > 0
-        cells, labels, weights = cells[counts], labels[counts], weights[counts]
+        own, labels, weights = own.rows(counts), labels[counts], weights[counts]
         classes, which = np.unique(labels, return_inverse=True)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         masses = np.bincount(which, weights=weights, minlength=len(classes))
         branches: list[Node] = []
         for index in range(len(classes)):
-            own = which == index
+            of_class = which == index
             model = clone(self._density()).set_params(random_state=child_seed(seed, index))
             try:
-                model.fit(cells[own], sample_weight=weights[own])
+                model.fit(own.rows(of_class), sample_weight=weights[of_class])
             except DataError as error:  # cells were checked with the whole table: there are too few of them
                 raise DataError(f"class {classes[index]}: {error}") from error
             label = np.eye(len(classes))[index]
-            branches.append(Product([model.circuit_.root, Categorical(cells.shape[1], label)]))
+            branches.append(Product([model.circuit_.root, Categorical(len(own.schema), label)]))
         root = branches[0] if len(branches) == 1 else Sum(masses / masses.sum(), branches)
-        columns = self.columns_.with_class(_class_labels(classes), len(classes))
-        self.classes_, self.circuit_ = classes, Circuit.of_columns(Graph(root, len(columns)), columns)
+        schema = own.schema.with_class(_class_labels(classes), len(classes))
+        self.classes_, self.circuit_ = classes, Circuit.of_schema(Graph(root, len(schema)), schema)
         return self
 
     @abstractmethod
     def _density(self) -> DensityEstimator:
-        """Return the density estimator of one class, with a parameter `random_state`; its table is one of codes."""
+        """Return the density estimator of one class, with a parameter `random_state`; it takes a `Table`."""
 
     def _joint(self, X: Any) -> FloatArray:
         """Return log P(x, y) for every class: (rows, classes)."""
@@ -71,13 +70,12 @@ class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
         ]
         return np.stack(logs, axis=1)
 
+    @answers_by_partition(lambda model: {"width": len(model.classes_)})
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log P(y | x) for every class; the classes' frequencies where a row is impossible under all.
 
         For a Dask collection or a Parquet path this and the other predictions are lazy Dask arrays.
         """
-        if is_elsewhere(X):
-            return cast(FloatArray, self._elsewhere().answers(self, "predict_log_proba", X, width=self._n_classes()))
         joint = self._joint(X)
         impossible = np.isneginf(joint).all(axis=1)
         if impossible.any():
@@ -85,23 +83,16 @@ class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
             joint[impossible] = self._joint(nothing)
         return np.asarray(joint - logsumexp_quiet(joint, axis=1)[:, None])
 
+    @answers_by_partition(lambda model: {"width": len(model.classes_)})
     def predict_proba(self, X: Any) -> FloatArray:
         """Return P(y | x) for every class."""
-        if is_elsewhere(X):
-            return cast(FloatArray, self._elsewhere().answers(self, "predict_proba", X, width=self._n_classes()))
         return np.exp(self.predict_log_proba(X))
 
+    @answers_by_partition(lambda model: {"dtype": model.classes_.dtype})
     def predict(self, X: Any) -> AnyArray:
         """Return the likeliest class of each row."""
-        if is_elsewhere(X):
-            check_is_fitted(self)
-            return cast(AnyArray, self._elsewhere().answers(self, "predict", X, kind=self.classes_.dtype))
         likeliest = np.argmax(self.predict_log_proba(X), axis=1)
         return np.asarray(self.classes_[likeliest])
-
-    def _n_classes(self) -> int:
-        check_is_fitted(self)
-        return len(self.classes_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")

@@ -26,5 +26,5 @@ class XSPNClassifier(CircuitClassifier, LearnerParameters):
     """
 
     def _density(self) -> XSPN:
-        """Return the density estimator of one class; its table is one of codes, in the domains of the whole."""
-        return XSPN(**{**self.get_params(), "binarize": None, "domains": list(self.columns_.domains)})
+        """Return the density estimator of one class; its table is coded by the schema of the whole."""
+        return XSPN(**{**self.get_params(), "binarize": None, "domains": None})

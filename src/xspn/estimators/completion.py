@@ -1,4 +1,4 @@
-"""Missing cells filled in, by one of three methods."""
+"""Missing values filled in, by one of three methods."""
 
 from typing import Any, Literal, get_args
 
@@ -9,8 +9,8 @@ from xspn.core.arrays import AnyArray, BoolArray, FloatArray
 from xspn.core.checks import as_array
 from xspn.core.errors import ParameterError
 from xspn.core.random import RandomState
-from xspn.data.columns import Columns
-from xspn.data.frames import as_frame, column_of, need_pandas
+from xspn.data.frames import Frame, built, need_pandas, pandas_column
+from xspn.data.schema import Schema
 
 Method = Literal["marginal", "mpe", "sample"]
 
@@ -34,30 +34,40 @@ def completed(circuit: Circuit, rows: AnyArray, method: Method, random_state: Ra
     return np.where(np.isnan(rows), _likeliest(circuit, rows), rows)
 
 
-def filled_in(X: Any, columns: Columns, missing: BoolArray, filled: FloatArray) -> Any:
+def filled_in(X: Any, schema: Schema, missing: BoolArray, filled: FloatArray) -> Any:
     """Return a table as it came, with the cells that are missing taken from completed rows of codes.
 
     All other cells are copied: through codes a whole number above 2⁵³, say, would not come back as it was.
     """
-    frame = as_frame(X)
-    if frame is not None:
-        pandas = need_pandas()
-        own = {
-            j: _filled_column(frame.iloc[:, j], j, columns, missing[:, j], filled[:, j]) for j in range(len(columns))
-        }
-        answer = pandas.DataFrame(own, index=frame.index)
-        answer.columns = frame.columns
-        return answer
-    values, out = columns.values(filled), np.array(as_array(X, "X"))
-    if missing.any() and (out.dtype.kind in "US" or values.dtype == object):
-        out = out.astype(object)  # a label may be longer than the texts that are there
-    out[missing] = values[missing]
-    return out
+    frame = Frame.of(X)
+    if frame is None:
+        values, out = schema.values(filled), np.array(as_array(X, "X"))
+        if missing.any() and (out.dtype.kind in "US" or values.dtype == object):
+            out = out.astype(object)  # a label may be longer than the texts that are there
+        out[missing] = values[missing]
+        return out
+    columns = range(len(schema))
+    if not frame.is_pandas:
+        series = [frame.native[frame.name(j)] for j in columns]
+        cells = [
+            _filled_cells(own.to_list(), schema.plain_column(j, filled[:, j]), missing[:, j])
+            for j, own in enumerate(series)
+        ]
+        return built(frame.library, [own.name for own in series], cells, [own.dtype for own in series])
+    native = frame.native
+    own = {j: _filled_column(native.iloc[:, j], j, schema, missing[:, j], filled[:, j]) for j in columns}
+    answer = need_pandas().DataFrame(own, index=native.index)
+    answer.columns = native.columns
+    return answer
 
 
-def _filled_column(column: Any, variable: int, columns: Columns, missing: BoolArray, codes: FloatArray) -> Any:
+def _filled_cells(cells: list[Any], values: list[Any], missing: BoolArray) -> list[Any]:
+    return [value if gone else cell for cell, value, gone in zip(cells, values, missing.tolist(), strict=True)]
+
+
+def _filled_column(column: Any, variable: int, schema: Schema, missing: BoolArray, codes: FloatArray) -> Any:
     """Return a DataFrame's column with its missing cells filled in."""
-    new = column_of(codes[missing], columns.domains[variable], columns.labels[variable], column.dtype)
+    new = pandas_column(codes[missing], schema.domains[variable], schema.labels[variable], column.dtype)
     if hasattr(new.dtype, "categories") and new.dtype != column.dtype:
         column = column.astype(new.dtype)  # the column's own categories do not tell of all labels
     if not missing.any():
@@ -75,7 +85,7 @@ def _filled_column(column: Any, variable: int, columns: Columns, missing: BoolAr
 
 def table_of_marginals(circuit: Circuit, rows: AnyArray) -> FloatArray:
     """Return P(variable = value | row) for all values, NaN beyond a domain: (rows, variables, values)."""
-    return circuit.backend.marginals(circuit.columns.evidence(rows), circuit.names)
+    return circuit.backend.marginals(circuit.schema.evidence(rows), circuit.names)
 
 
 def _likeliest(circuit: Circuit, rows: AnyArray) -> FloatArray:

@@ -4,9 +4,9 @@ from typing import Any, Self
 
 from xspn.circuit import Circuit
 from xspn.core.random import RandomState, generator
+from xspn.data.table import binary_table
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.graph.graph import Graph
-from xspn.learning.binary import binary_table
 from xspn.learning.data import BinaryData
 from xspn.learning.mevm import MEVMOptions, Structure, fit_mevm
 
@@ -85,9 +85,9 @@ class MEVM(DensityEstimator):
         )
         bits = self._training_bits(X)
         weights = self._row_weights(sample_weight, len(bits))
-        valid = None if X_valid is None else BinaryData.of(binary_table(self._codes(X_valid), self.columns_.names))
+        valid = None if X_valid is None else BinaryData.of(binary_table(self._codes(X_valid), self.schema_.names))
         fit = fit_mevm(BinaryData.of(bits, weights), options, generator(self.random_state), valid)
-        self.circuit_ = Circuit.of_columns(Graph(fit.root, bits.shape[1]), self.columns_)
+        self.circuit_ = Circuit.of_schema(Graph(fit.root, bits.shape[1]), self.schema_)
         self.log_likelihoods_ = fit.log_likelihoods
         return self
 

@@ -29,7 +29,7 @@ class LearnerParameters(TableInput):
             "fast" there are at least 8 or 80.
         domains: What the columns hold, where it shall not be inferred: "binary", "categorical", "ordinal", "real" or a
             `Domain` for all of them; a mapping from names or indices to these or to lists of labels; or a list with one
-            for each column. See `xspn.data.kinds` for the rules. "binary" refuses anything else.
+            for each column. See `xspn.data.column_types` for the rules. "binary" refuses anything else.
         binarize: Values above this number count as 1, others as 0; None takes values as they are.
         options: Further settings of `xspn.learning.config.LearnConfig`, by name.
         n_jobs: Threads for one circuit, processes for several; −1 for all cores. The result does not depend on it.

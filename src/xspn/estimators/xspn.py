@@ -1,39 +1,40 @@
 """`XSPN`: learn a circuit from a table."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from xspn.circuit import Circuit
-from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.arrays import AnyArray
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.options import one_of, whole_number
 from xspn.core.random import generator
-from xspn.distributed import is_elsewhere
+from xspn.data.out_of_core import is_out_of_core
 from xspn.engine.program import RowChecker
 from xspn.estimators.agreement import warn_of_disagreement
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.explain import explain
 from xspn.estimators.options import learn_config
 from xspn.estimators.parameters import LearnerParameters
-from xspn.estimators.progress import learning_progress
+from xspn.estimators.table_input import in_memory, training_data
 from xspn.learning.assembly import Learned
-from xspn.learning.binary import binary_table
 from xspn.learning.config import LearnConfig
-from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag
 from xspn.learning.memory import refuse_if_too_large
 from xspn.learning.quality import EFFORTS, HeldOut, LearnedWell, Search, learn_well
 from xspn.learning.source import TrainingData
-from xspn.learning.tables import TableData
+from xspn.learning.steps import Progress
 from xspn.learning.trace import Trace
 
 if TYPE_CHECKING:
     from xspn.distributed.growth import PassReport
 
+SECONDS_BETWEEN_LINES = 5.0
 EQUAL_ROWS_MATTER = ("gmm",)  # clusterings that cannot take weights
 
 
@@ -45,7 +46,7 @@ class XSPN(LearnerParameters, DensityEstimator):
     Attributes:
         circuit_: The learned circuit, for every exact query.
         trace_: Why each of its nodes is what it is.
-        columns_: What is known of the columns: names, domains, labels and types.
+        schema_: What is known of the columns: names, domains, labels and types.
         n_features_in_: The number of columns.
         feature_names_in_: Their names, if the table was a DataFrame.
         valid_score_: The mean log-likelihood of `X_valid`, if there was any.
@@ -77,16 +78,17 @@ class XSPN(LearnerParameters, DensityEstimator):
         """Learn the circuit.
 
         Args:
-            X: A table (array or DataFrame); NaN, None or NA where a value is missing. What kind each column is, is
-                found by the rules of `xspn.data.kinds`, or said by the parameter `domains`. A Dask array or DataFrame,
-                or the path of a Parquet file or folder, is learned from where it is: such a table must be binary unless
-                it is small enough to be gathered.
+            X: A table: an array, a DataFrame (pandas, polars, pyarrow), the path of a CSV, TSV or npz file, or a
+                `Table`; NaN, None or NA where a value is missing. The type of each column is inferred by the rules of
+                `xspn.data.column_types`, or given by the parameter `domains`. A Dask array or DataFrame, or the path of
+                a Parquet file or folder, is learned from out of core: such a table must be binary unless it is small
+                enough to be gathered.
             y: Ignored.
-            X_valid: Rows kept apart; their mean log-likelihood becomes `valid_score_`. With a quality other than "fast"
-                settings are chosen by them.
+            X_valid: Validation rows: used to choose settings, with a quality other than "fast", and to score; their
+                mean log-likelihood becomes `valid_score_`.
             sample_weight: How often each row counts. Tests take weights for numbers of rows: those of a survey, which
                 add up to a population, should be scaled to add up to the number of rows.
-            checkpoint: For tables that are not in memory: a file to save to after each pass over the data, and to go on
+            checkpoint: For tables out of core: a file to save to after each pass over the data, and to go on
                 from if it is there. Nothing is saved for a table that is small enough to be gathered.
         """
         config = learn_config(self)
@@ -95,13 +97,13 @@ class XSPN(LearnerParameters, DensityEstimator):
             if hasattr(self, attribute):
                 delattr(self, attribute)
         data: TrainingData | None
-        if is_elsewhere(X):
-            learned, data = self._learned_elsewhere(X, X_valid, sample_weight, checkpoint, config)
+        if is_out_of_core(X):
+            learned, data = self._learned_out_of_core(X, X_valid, sample_weight, checkpoint, config)
         elif checkpoint is not None:
             raise ParameterError("checkpoint: only for Dask tables and Parquet paths; this table is in memory")
         else:
             learned, data = self._learned(X, X_valid, sample_weight, config)
-        self.circuit_, self.trace_ = Circuit.of_columns(learned.graph, self.columns_), learned.trace
+        self.circuit_, self.trace_ = Circuit.of_schema(learned.graph, self.schema_), learned.trace
         if data is not None:
             warn_of_disagreement(self.circuit_, data)
         if isinstance(learned, LearnedWell):
@@ -112,11 +114,13 @@ class XSPN(LearnerParameters, DensityEstimator):
 
     def _learned(self, X: Any, X_valid: Any, sample_weight: Any, config: LearnConfig) -> tuple[Learned, TrainingData]:
         """Learn from a table in memory, with the effort that the quality stands for; return its rows too."""
-        cells = self._training_table(X)
-        data = self._data(cells, self._row_weights(sample_weight, len(cells)), config)
+        own = self._training_table(X)
+        refuse_if_too_large(len(own), own.domains)
+        merge = config.clustering not in EQUAL_ROWS_MATTER
+        data = training_data(own, self._row_weights(sample_weight, len(own)), merge)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         whole_number("n_estimators", self.n_estimators, 1)
-        only_scored = X_valid is None or (self.quality == "fast" and is_elsewhere(X_valid))
+        only_scored = X_valid is None or (self.quality == "fast" and is_out_of_core(X_valid))
         valid = None if only_scored else self._validation_rows(X_valid)
         if self.quality == "fast":
             with learning_progress(self.verbose, self.n_estimators) as progress:
@@ -128,53 +132,36 @@ class XSPN(LearnerParameters, DensityEstimator):
             return learn_well(data, config, effort, seed, self.n_jobs, held_out, progress), data
 
     def _validation_rows(self, X_valid: Any) -> AnyArray:
-        """Read rows kept apart; what is wrong with them is said before anything is learned."""
+        """Read validation rows; what is wrong with them is reported before anything is learned."""
         try:
-            if is_elsewhere(X_valid):
-                from xspn.distributed.gathering import gathered, is_small
-
-                if not is_small(X_valid):
-                    raise DataError("too large to be gathered, which settings are chosen by; take fewer rows")
-                X_valid = gathered(X_valid)
-            rows = self._codes(X_valid)
+            rows = self._codes(in_memory(X_valid, "X"))
             if len(rows) == 0:
                 raise DataError("found 0 rows while a minimum of 1 is required")
-            RowChecker(self.columns_.domains, self.columns_.names).block(rows, 0, len(rows))
+            RowChecker(self.schema_.domains, self.schema_.names).block(rows, 0, len(rows))
         except DataError as error:
             raise DataError(f"X_valid: {str(error).removeprefix('X: ')}") from error
         return rows
 
-    def _learned_elsewhere(
+    def _learned_out_of_core(
         self, X: Any, X_valid: Any, sample_weight: Any, checkpoint: Any, config: LearnConfig
     ) -> tuple[Learned, TrainingData | None]:
-        """Learn from a table that is not in memory; one that is small enough is fetched."""
+        """Learn from a table that is not in memory; one that is small enough is gathered."""
         from xspn.distributed.gathering import binary_template, gathered, is_small
-        from xspn.distributed.learning import Source, learn_elsewhere
+        from xspn.distributed.learning import Source, learn_out_of_core
 
         if is_small(X):
-            weights = gathered(sample_weight) if is_elsewhere(sample_weight) else sample_weight
-            return self._learned(gathered(X), X_valid, weights, config)
+            return self._learned(gathered(X), X_valid, in_memory(sample_weight, "sample_weight"), config)
         if self.quality != "fast":
             raise ParameterError(f'quality: tables that are not in memory are learned "fast", found {self.quality!r}')
-        self._training_table(binary_template(X))
-        if not self.columns_.are_binary or any(self.columns_.labels):
+        own = self._training_table(binary_template(X))
+        if not own.schema.are_binary or any(own.schema.labels):
             raise DataError("domains: tables that are not in memory must be binary; leave `domains` out")
         seed = int(generator(self.random_state).integers(2**63 - 1))
         source = Source(X, sample_weight, self.binarize)
         with learning_progress(self.verbose, self.n_estimators) as progress:
-            grown = learn_elsewhere(source, config, seed, self.n_estimators, checkpoint, progress)
+            grown = learn_out_of_core(source, config, seed, self.n_estimators, checkpoint, progress)
         self.passes_ = grown.passes
         return grown.learned, None
-
-    def _data(self, cells: AnyArray, weights: FloatArray | None, config: LearnConfig) -> TrainingData:
-        """Return the rows as the learner wants them: bits where all columns are binary."""
-        refuse_if_too_large(len(cells), [domain for domain in self.columns_.domains if domain is not None])
-        merge = config.clustering not in EQUAL_ROWS_MATTER
-        if self.columns_.are_binary:
-            bits = binary_table(cells, self.columns_.names, allow_missing=True)
-            return BinaryData.of(bits, weights, merge_equal_rows=merge)
-        domains = [domain for domain in self.columns_.domains if domain is not None]
-        return TableData.of(np.asarray(cells, dtype=np.float64), domains, weights, merge_equal_rows=merge)
 
     def explain(self, most: int = 10, names: Sequence[str] | None = None) -> str:
         """Say in words what was found: which variables are exchangeable, where, and with what evidence.
@@ -184,10 +171,48 @@ class XSPN(LearnerParameters, DensityEstimator):
             names: Names of the variables, if the table had none.
         """
         check_is_fitted(self)
-        said = explain(self.circuit_, self.trace_, most, names)
+        text = explain(self.circuit_, self.trace_, most, names)
         if not hasattr(self, "search_"):
-            return said
-        return f"Made of {'; '.join(map(str, self.search_.parts))}.\n{said}"
+            return text
+        return f"Made of {'; '.join(map(str, self.search_.parts))}.\n{text}"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")
+
+
+@contextmanager
+def learning_progress(verbose: int, n_circuits: int) -> Iterator[Progress | None]:
+    """Provide a function that is told how much of the work is done, or None if nobody wants to know.
+
+    It shows a bar on a terminal, plain lines elsewhere.
+    """
+    if not verbose:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(file=sys.stderr)
+    what = "learning" if n_circuits == 1 else f"learning {n_circuits} circuits"
+    if not console.is_terminal:
+        yield _lines(what)
+        return
+    with Bar(console=console, transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+
+        def show(done: float, of: float) -> None:
+            bar.update(task, completed=done / max(of, 1))
+
+        yield show
+
+
+def _lines(what: str) -> Progress:
+    last = monotonic()
+
+    def show(done: float, of: float) -> None:
+        nonlocal last
+        if done >= of or monotonic() - last >= SECONDS_BETWEEN_LINES:
+            last = monotonic()
+            sys.stderr.write(f"{what}: {done / max(of, 1):.0%} is settled\n")
+
+    return show

@@ -51,7 +51,7 @@ def to_binary(circuit: Circuit, notes: dict[str, Any] | None = None) -> list[byt
     arrays["kind"], arrays["child"] = small_integers(kind), small_integers(graph.edges.child)
     arrays["arity"] = small_integers(np.diff(graph.edges.begin)[kind < LEAF])
     arrays["weight"] = np.concatenate([np.empty(0), *(node.weights for node in sums)])
-    head = {"format": FORMAT, "schema": SCHEMA, **head_of_columns(circuit.columns), "notes": notes or {}}
+    head = {"format": FORMAT, "schema": SCHEMA, **head_of_columns(circuit.schema), "notes": notes or {}}
     return packed_file({**head, "families": families}, arrays)
 
 
@@ -65,7 +65,7 @@ def from_binary(content: Content, source: str) -> tuple[Circuit, dict[str, Any]]
         n_variables = columns_in_head(head, source)
         with np.errstate(all="ignore"):  # numbers that are none are refused, not warned of
             graph = _Builder(head["families"], arrays, n_variables).graph()
-        return Circuit.of_columns(graph, columns_of_head(head, graph.domains, source)), notes
+        return Circuit.of_schema(graph, columns_of_head(head, graph.domains, source)), notes
     except UNUSABLE as error:
         raise FormatError(f"{source}: the content does not form a circuit ({shortened(error)})") from error
 

@@ -23,8 +23,8 @@ from typing import Any
 
 from xspn.circuit import Circuit
 from xspn.core.errors import FormatError, XSPNError
-from xspn.data.columns import Columns
 from xspn.data.domain import Domain
+from xspn.data.schema import Schema
 from xspn.graph.graph import Graph, from_records
 from xspn.graph.nodes import Node, Sum
 from xspn.io.limits import DEEPEST, MOST_COLUMNS, check_columns, check_depth, check_dtypes, check_nodes, parse_json
@@ -48,17 +48,17 @@ def to_json(circuit: Circuit, indent: int | None = None, notes: dict[str, Any] |
         >>> from_json(to_json(Circuit(Bernoulli(0, p=0.1), names=["rain"]))).root
         Bernoulli(0, p=0.1)
     """
-    columns = circuit.columns
+    own = circuit.schema
     check_depth(notes, "notes")
-    content: dict[str, Any] = {**head_of_columns(columns), "nodes": plain_nodes(circuit.graph)}
-    ordered = any(domain is not None and domain.ordered for domain in columns.domains)
+    content: dict[str, Any] = {**head_of_columns(own), "nodes": plain_nodes(circuit.graph)}
+    ordered = any(domain is not None and domain.ordered for domain in own.domains)
     schema = 2 if ordered or notes or content["labels"] or content["dtypes"] else 1
     content = {key: content[key] for key in KEYS[schema]} | ({"notes": notes} if notes else {})
     head = {"format": FORMAT, "schema": schema, "digest": _digest(content)}
     return json.dumps({**head, **content}, indent=indent, allow_nan=False, ensure_ascii=False)
 
 
-def head_of_columns(columns: Columns) -> dict[str, Any]:
+def head_of_columns(columns: Schema) -> dict[str, Any]:
     """Return what a file holds of the columns, in plain values."""
     return {
         "names": None if columns.names is None else list(columns.names),
@@ -81,12 +81,12 @@ def columns_in_head(head: dict[str, Any], source: str) -> int:
     return len(head["domains"])
 
 
-def columns_of_head(head: dict[str, Any], domains: Sequence[Domain | None], source: str) -> Columns:
+def columns_of_head(head: dict[str, Any], domains: Sequence[Domain | None], source: str) -> Schema:
     """Return the columns that a file describes, if they are those of the leaves with these domains."""
     ordered = [_ordered(domain, stored) for domain, stored in zip(domains, head["domains"], strict=True)]
     if head["domains"] != [None if domain is None else domain.to_params() for domain in ordered]:
         raise FormatError(f"{source}: the domains do not fit the leaves; the file was altered")
-    return Columns.of(ordered, head["names"], head.get("labels"), head.get("dtypes"))
+    return Schema.of(ordered, head["names"], head.get("labels"), head.get("dtypes"))
 
 
 def plain_nodes(graph: Graph) -> list[dict[str, Any]]:
@@ -202,7 +202,7 @@ def _build(data: dict[str, Any], source: str) -> Circuit:
             raise FormatError(f"{source}: node {index} is unusable ({shortened(error)})") from error
     try:
         graph = Graph(from_records(records), n_variables)
-        return Circuit.of_columns(graph, columns_of_head(data, graph.domains, source))
+        return Circuit.of_schema(graph, columns_of_head(data, graph.domains, source))
     except UNUSABLE as error:
         raise FormatError(f"{source}: the nodes do not form a circuit ({shortened(error)})") from error
 

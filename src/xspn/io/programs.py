@@ -50,7 +50,7 @@ def save_program(circuit: Circuit, path: str | os.PathLike[str]) -> None:
     head = {
         "format": FORMAT,
         "schema": SCHEMA,
-        **head_of_columns(circuit.columns),
+        **head_of_columns(circuit.schema),
         "selective": circuit.why_not_selective() is None,
         "families": families,
     }

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.data.table import MISSING, Bits
 
-Bits = NDArray[np.uint8]
-MISSING = 2  # the byte of a cell without a value
+__all__ = ["MISSING", "BinaryData", "Bits"]
 
 
 @dataclass(frozen=True, eq=False)
 class BinaryData:
-    """Rows of zeros, ones and missing cells, each with a weight (how often it occurs)."""
+    """Rows of zeros, ones and missing values, each with a weight (how often it occurs)."""
 
     bits: Bits  # (rows, variables)
     weights: FloatArray  # (rows,)

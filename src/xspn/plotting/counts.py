@@ -48,7 +48,7 @@ def count_chart(
     circuit = circuit_of(model)
     names = names_of(circuit)
     chosen = list(circuit.scope) if variables is None else list(variables)
-    columns = circuit.columns.indices(chosen)
+    columns = circuit.schema.indices(chosen)
     prior = circuit.count_distribution(chosen)
     said = names_within([names[v] for v in columns], 30)
     heading = f"How many of {said}?" if title is None else title
@@ -73,7 +73,7 @@ def count_chart(
 
 def _observed(circuit: "Circuit", data: Any, columns: list[int]) -> FloatArray:
     """Return how often each count occurs among the rows that are whole."""
-    rows = np.asarray(circuit.columns.table(data, "data"), dtype=np.float64)[:, columns]
+    rows = np.asarray(circuit.schema.encode(data, "data"), dtype=np.float64)[:, columns]
     whole = rows[~np.isnan(rows).any(axis=1)]
     if not len(whole):
         raise DataError("data: expected rows without missing values in the variables to count, found none")

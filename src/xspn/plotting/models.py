@@ -26,7 +26,7 @@ def names_of(circuit: Circuit) -> tuple[str, ...]:
 
 def said_of_value(circuit: Circuit, variable: int, code: int) -> str:
     """Write that a variable has a value, by the value's label if it has one."""
-    return f"{names_of(circuit)[variable]} = {shown(circuit.columns.label(variable, code))}"
+    return f"{names_of(circuit)[variable]} = {shown(circuit.schema.label(variable, code))}"
 
 
 def said_of_evidence(circuit: Circuit, given: Mapping[Any, Any], letters: int = 60) -> str:

@@ -52,8 +52,8 @@ def posterior_bars(
     """
     circuit = circuit_of(model)
     tables = [circuit.marginals(evidence)[0] for evidence in (None, given)]
-    known = set(circuit.columns.indices(given))
-    chosen = circuit.columns.indices(variables) if variables is not None else _all_but(circuit.domains, known)
+    known = set(circuit.schema.indices(given))
+    chosen = circuit.schema.indices(variables) if variables is not None else _all_but(circuit.domains, known)
     bars = [bar for v in chosen for bar in _bars(circuit, v, tables[0][v], tables[1][v])]
     if not bars:
         raise QueryError("posterior_bars: expected discrete variables besides the evidence, found none")

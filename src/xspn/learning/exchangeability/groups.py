@@ -3,18 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import ClusterNode, average, to_tree
 from scipy.spatial.distance import squareform
 
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.core.checks import table
 from xspn.core.memory import need_memory
-from xspn.core.options import number_between
-from xspn.learning.binary import binary_table, column_names
-from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.exchangeability.global_test import global_test
 from xspn.learning.summary import Summary
@@ -36,29 +31,6 @@ class Group:
     variables: tuple[int, ...]
     names: tuple[str, ...] | None
     test: TestResult | None
-
-
-def exchangeable_groups(X: Any, level: float = 0.01) -> list[Group]:
-    """Partition the columns of a 0/1 table into groups whose members can be interchanged; largest first.
-
-    Two variables are near each other if they are one equally often, and equally often together with every third one.
-    The tree of nearest groups (average linkage) is walked from the top: a group whose exchangeability is not rejected
-    at `level` is kept whole, another one is opened.
-
-    Examples:
-        >>> rng = np.random.default_rng(0)
-        >>> def block(p):  # two kinds of days: on some everybody is likely to come
-        ...     return rng.random((2000, 4)) < np.where(rng.random((2000, 1)) < 0.5, p, 0.1)
-        >>> groups = exchangeable_groups(np.hstack([block(0.9), block(0.5)]))
-        >>> [group.variables for group in groups]
-        [(0, 1, 2, 3), (4, 5, 6, 7)]
-    """
-    number_between("level", level, 0.0, 1.0)
-    names = column_names(X)
-    bits = binary_table(table(X, what="X"), names, allow_missing=True)
-    data = BinaryData.of(bits)
-    cells = data.slice(np.arange(len(data.bits)), np.arange(bits.shape[1]))
-    return as_groups(binary_partition(Summary.of(cells, data.weights), level), names)
 
 
 def as_groups(found: Iterable[Part], names: Sequence[str] | None = None) -> list[Group]:

@@ -10,9 +10,9 @@ from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import cell_name, is_real_number
 from xspn.core.errors import DataError, ParameterError, QueryError
 from xspn.core.random import RandomState, generator
+from xspn.data.table import binary_table
 from xspn.estimators.base import all_or_nothing
 from xspn.estimators.table_input import TableInput
-from xspn.learning.binary import binary_table
 from xspn.learning.data import Bits
 from xspn.learning.parameters import at_least
 from xspn.paper.baselines.made_network import Network, Orderings
@@ -96,7 +96,7 @@ class MADE(DensityMixin, TableInput):  # type: ignore[misc]
         if X_valid is None:
             bits, valid = self._held_out(bits, rng)
         else:
-            valid = binary_table(self._codes(X_valid), self.columns_.names)
+            valid = binary_table(self._codes(X_valid), self.schema_.names)
         orderings = Orderings.random(self.n_orderings, bits.shape[1], self.hidden_units, rng)
         self.network_, self.valid_log_likelihoods_ = train(bits, valid, orderings, options, rng)
         return self
@@ -116,7 +116,7 @@ class MADE(DensityMixin, TableInput):  # type: ignore[misc]
         """Return the log-likelihood of each row; rows with missing values are refused."""
         rows = self._query_rows(X)
         _refuse_missing(rows)
-        return self.network_.log_likelihood(binary_table(rows, self.columns_.names))
+        return self.network_.log_likelihood(binary_table(rows, self.schema_.names))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows."""

@@ -1,7 +1,8 @@
-"""The columns of a circuit's tables: names, domains, labels, types, and how what users hand in is read by them."""
+"""`Schema`: names, domains, labels and types of a table's columns; by it tables become codes, and codes tables."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,18 @@ from xspn.core.checks import (
     first_double,
     is_text,
     numbers_of,
-    row_of,
     same_columns,
     table,
 )
 from xspn.core.errors import DataError, QueryError, StructureError
 from xspn.data.domain import Domain
-from xspn.data.frames import as_frame, cells_of, column_of, need_pandas
+from xspn.data.frames import Frame, built, labelled, narwhals_type, need_pandas, pandas_column
 from xspn.data.labels import Labels, Place, checked_labels, codes_of, means_no_and_yes
+from xspn.data.out_of_core import gather_collection, is_collection
 
 
 @dataclass(frozen=True)
-class Columns:
+class Schema:
     """What is known of each column of a table.
 
     Attributes:
@@ -34,12 +35,14 @@ class Columns:
         names: The names, if there are any.
         labels: What the codes 0..k−1 stand for, or None where they stand for themselves.
         dtypes: The type of a DataFrame's column, or None where the table was not one.
+        library: The library whose DataFrames tables are decoded to, "pandas", "polars", …; None if there was none.
     """
 
     domains: tuple[Domain | None, ...]
     names: Names | None
     labels: tuple[Labels | None, ...]
     dtypes: tuple[str | None, ...]
+    library: str | None = field(default=None, compare=False)  # how tables are shown, not what they hold
 
     @classmethod
     def of(
@@ -48,45 +51,50 @@ class Columns:
         names: Sequence[str] | None = None,
         labels: Mapping[Any, Iterable[Any]] | Sequence[Iterable[Any] | None] | None = None,
         dtypes: Sequence[str | None] | None = None,
-    ) -> "Columns":
-        """Check that names, labels and types fit the domains."""
+        library: str | None = None,
+    ) -> "Schema":
+        """Return the schema after checking that names, labels and types fit the domains."""
         own = tuple(domains)
         checked = _checked_names(names, len(own))
         types = (None,) * len(own) if dtypes is None else tuple(dtypes)
         if len(types) != len(own):
             raise StructureError(f"circuit: {len(own)} columns need as many types, found {len(types)}")
-        return cls(own, checked, _checked_labels(labels, own, checked), types)
+        return cls(own, checked, _checked_labels(labels, own, checked), types, library)
 
-    def over(self, domains: Sequence[Domain | None]) -> "Columns":
-        """Return the columns of another circuit for the same tables: what it says of their order is kept."""
+    def over(self, domains: Sequence[Domain | None]) -> "Schema":
+        """Return the schema of another circuit for the same tables; which values are ordered, leaves do not know."""
         kept = [
             known if known is not None and domain == Domain(known.cardinality) else domain
             for known, domain in zip(self.domains, domains, strict=True)
         ]
         return replace(self, domains=tuple(kept))
 
-    def with_class(self, labels: Sequence[Any] | None, n_classes: int) -> "Columns":
-        """Return the columns with one more for a class, under a name that no other column has."""
+    def with_class(self, labels: Sequence[Any] | None, n_classes: int) -> "Schema":
+        """Return the schema with one more column for a class, under a name that no other column has."""
         name = "class"
         while self.names is not None and name in self.names:
             name += "_"
         names = None if self.names is None else [*self.names, name]
-        return Columns.of([*self.domains, Domain(n_classes)], names, [*self.labels, labels], [*self.dtypes, None])
+        domains = [*self.domains, Domain(n_classes)]
+        return Schema.of(domains, names, [*self.labels, labels], [*self.dtypes, None], self.library)
 
-    def taken(self, order: Sequence[int], labels_of_last: Sequence[Any]) -> "Columns":
-        """Return some columns in another order, the last of them with only these of its codes."""
-        last = order[-1]
-        codes = [int(code) for code in labels_of_last]
-        domains = [self.domains[j] for j in order[:-1]]
-        labels = [self.labels[j] for j in order[:-1]]
-        own = [self.label(last, code) for code in codes]
-        plain = self.labels[last] is None and own == list(range(len(own)))
-        return Columns.of(
-            [*domains, Domain(len(codes))],
-            None if self.names is None else [self.names[j] for j in order],
-            [*labels, None if plain else own],
-            [self.dtypes[j] for j in order],
+    def take(self, order: Sequence[int]) -> "Schema":
+        """Return the schema of some columns, in this order."""
+        return Schema(
+            tuple(self.domains[j] for j in order),
+            None if self.names is None else tuple(self.names[j] for j in order),
+            tuple(self.labels[j] for j in order),
+            tuple(self.dtypes[j] for j in order),
+            self.library,
         )
+
+    def with_codes(self, column: int, codes: Sequence[int]) -> "Schema":
+        """Return the schema for tables in which a discrete column has only these of its codes, renumbered from 0."""
+        own = [self.label(column, code) for code in codes]
+        plain = self.labels[column] is None and own == list(range(len(own)))
+        domains, labels = list(self.domains), list(self.labels)
+        domains[column], labels[column] = Domain(len(codes)), None if plain else tuple(own)
+        return Schema.of(domains, self.names, labels, self.dtypes, self.library)
 
     def __len__(self) -> int:
         return len(self.domains)
@@ -95,6 +103,15 @@ class Columns:
     def are_binary(self) -> bool:
         """Whether every column has two values."""
         return all(domain is not None and domain.cardinality == 2 for domain in self.domains)
+
+    @property
+    def shown_names(self) -> Names:
+        """The names of the columns; X0, X1, … where they have none."""
+        return self.names or tuple(map(self.shown_name, range(len(self))))
+
+    def shown_name(self, variable: int) -> str:
+        """Return the name of a column; X0, X1, … where they have none."""
+        return f"X{variable}" if self.names is None else self.names[variable]
 
     @property
     def meanings(self) -> tuple[Labels | None, ...]:
@@ -127,28 +144,36 @@ class Columns:
 
     # -- from what users hand in to codes ------------------------------------------------------------------------------
 
-    def table(self, X: Any, what: str = "X", numbers_are_codes: bool = True) -> AnyArray:
-        """Return a table of the right width as codes or real numbers.
+    def encode(self, X: Any, what: str = "X", numbers_are_codes: bool = True) -> AnyArray:
+        """Return a table of the right width as codes or real numbers: (rows, columns).
 
-        Cells of DataFrames, and text in lists, are looked up among the labels. Arrays of numbers are codes already,
-        unless they are said to hold labels that happen to be numbers.
+        Cells of DataFrames and files, and text in lists, are looked up among the labels. Arrays of numbers are codes
+        already, unless the caller says that they are labels that happen to be numbers. The columns of files go by their
+        names, in any order.
         """
-        frame = as_frame(X)
-        if not any(self.labels):
-            return table(X if frame is None else frame, len(self), self.names, what)
+        if is_collection(X):
+            X = gather_collection(X, what)
+        if is_coded(X):
+            return X.encoded_by(self)  # type: ignore[no-any-return]
+        if isinstance(X, str | os.PathLike):
+            from xspn.data.files import read_path
+
+            return read_path(X, what).encoded_by(self)
+        frame = None if isinstance(X, np.ndarray) else Frame.of(X)
         if frame is None:
             array = as_array(X, what)
             is_codes = array.dtype.kind in "biuf" and numbers_are_codes
-            if is_codes or array.dtype.kind == "c" or array.ndim != 2 or array.shape[1] != len(self):
+            is_codes |= not any(self.labels) or array.dtype.kind == "c"
+            if is_codes or array.ndim != 2 or array.shape[1] != len(self):
                 return table(array, len(self), self.names, what)
-            cells = [array[:, j] for j in range(len(self))]
-        else:
-            if self.names is not None:
-                same_columns([str(name) for name in frame.columns], self.names, what)
-            elif len(frame.columns) != len(self):
-                raise DataError(f"{what}: expected {len(self)} columns, found {len(frame.columns)}")
-            cells = [cells_of(frame.iloc[:, j], self.name(j)) for j in range(len(self))]
-        return np.column_stack([self.codes(j, own, what) for j, own in enumerate(cells)])
+            return np.column_stack([self.codes(j, array[:, j], what) for j in range(len(self))])
+        if frame.is_pandas and not any(self.labels):
+            return table(frame.native, len(self), self.names, what)
+        if self.names is not None:
+            same_columns([str(name) for name in frame.native.columns], self.names, what)
+        elif frame.shape[1] != len(self):
+            raise DataError(f"{what}: expected {len(self)} columns, found {frame.shape[1]}")
+        return np.column_stack([self.codes(j, frame.cells(j), what) for j in range(len(self))])
 
     def codes(self, variable: int, cells: AnyArray, what: str = "X", place: Place | None = None) -> FloatArray:
         """Return one column's cells as codes or numbers; `place` names a cell by its row."""
@@ -164,18 +189,16 @@ class Columns:
         one_row = evidence is None or isinstance(evidence, Mapping) or _is_one_row(evidence)
         if one_row:
             return self.row({} if evidence is None else evidence, what)[None, :]
-        return self.table(evidence, what)
+        return self.encode(evidence, what)
 
     def row(self, evidence: Any, what: str) -> FloatArray:
         """Return one checked row of evidence; columns outside the scope are dropped."""
-        if hasattr(evidence, "to_dict") and as_frame(evidence) is None:
+        if hasattr(evidence, "to_dict") and Frame.of(evidence) is None:
             evidence = evidence.to_dict()  # a Series knows its variables by name: their order does not matter
-        if isinstance(evidence, Mapping):
-            row = row_of({v: self._code(v, value, what) for v, value in evidence.items()}, len(self), self.names, what)
-        else:
-            row = self._only_row(evidence, what)
+        is_mapping = isinstance(evidence, Mapping)
+        row = self._row_of_mapping(evidence, what) if is_mapping else self._only_row(evidence, what)
         outside = [v for v in np.flatnonzero(~np.isnan(row)) if self.domains[v] is None]
-        if isinstance(evidence, Mapping) and outside:
+        if is_mapping and outside:
             raise DataError(f"{what}: variable {self.name(int(outside[0]))} is not in the circuit's scope")
         row[outside] = np.nan
         for v in np.flatnonzero(~np.isnan(row)):
@@ -185,47 +208,81 @@ class Columns:
                 raise DataError(f"{what}: {expected}, found {row[v]:g}")
         return row
 
-    def _code(self, variable: Any, value: Any, what: str) -> Any:
-        """Return the code of a value in a mapping; a value without labels is left for `row_of` to check."""
-        index = self.index(variable)
-        labels = self.labels[index]
-        if labels is None:
-            return value
-        return codes_of([value], labels, lambda row: f"variable {self.name(index)}", what)[0]
+    def _row_of_mapping(self, evidence: Mapping[Any, Any], what: str) -> FloatArray:
+        row = np.full(len(self), np.nan)
+        seen: set[int] = set()
+        for variable, value in evidence.items():
+            index = self.index(variable)
+            labels = self.labels[index]
+            if index in seen:
+                raise DataError(f"{what}: variable {self.name(index)} is given twice")
+            seen.add(index)
+            if labels is None:
+                row[index] = table([[value]], what=f"{what} for {variable!r}")[0, 0]
+            else:
+                row[index] = codes_of([value], labels, lambda _, own=index: f"variable {self.name(own)}", what)[0]  # type: ignore[misc]
+        return row
 
     def _only_row(self, evidence: Any, what: str) -> FloatArray:
-        rows = evidence if as_frame(evidence) is not None else as_array(evidence, what)
-        if isinstance(rows, np.ndarray) and rows.ndim == 1:
+        is_plain = Frame.of(evidence) is None and not is_coded(evidence)
+        rows = as_array(evidence, what) if is_plain else evidence
+        if is_plain and rows.ndim == 1:
             rows = rows.reshape(1, -1)
-        if len(np.shape(rows)) != 2 or np.shape(rows)[0] != 1:
+        codes = None if is_plain and rows.ndim != 2 else self.encode(rows, what)
+        if codes is None or len(codes) != 1:
             raise DataError(f"{what}: expected one row or a mapping, found an array of shape {np.shape(rows)}")
-        return np.array(self.table(rows, what)[0], dtype=np.float64)
+        return np.array(codes[0], dtype=np.float64)
 
     # -- from codes to what users know ---------------------------------------------------------------------------------
 
-    def decode(self, rows: AnyArray, dtypes: Sequence[Any] | None = None, index: Any = None, names: Any = None) -> Any:
-        """Return codes as a DataFrame with the labels and types of the columns."""
-        pandas = need_pandas()
+    def decode(self, rows: AnyArray, template: Any = None, index: Any = None) -> Any:
+        """Return codes as a DataFrame with the labels and types of the columns.
+
+        Args:
+            rows: The codes, NaN where a value is missing.
+            template: A pandas DataFrame whose columns and types the answer shall have.
+            index: The index of a pandas DataFrame.
+        """
         codes = np.asarray(rows, dtype=np.float64)
-        wanted = self.dtypes if dtypes is None else dtypes
-        columns = {}
+        if template is None and self.library not in (None, "pandas"):
+            columns = [self.plain_column(j, codes[:, j]) for j in range(len(self))]
+            types = [narwhals_type(*own) for own in zip(self.dtypes, self.domains, self.labels, strict=True)]
+            return built(str(self.library), self.shown_names, columns, types)
+        pandas = need_pandas()
+        wanted = self.dtypes if template is None else list(template.dtypes)
+        series = {}
         for j in range(len(self)):
-            values = column_of(codes[:, j], self.domains[j], self.labels[j], wanted[j])
+            values = pandas_column(codes[:, j], self.domains[j], self.labels[j], wanted[j])
             own_type = object if values.dtype == object else None  # or pandas would make text of objects
-            columns[j] = pandas.Series(values, index=index, dtype=own_type)
-        frame = pandas.DataFrame(columns, index=pandas.RangeIndex(len(codes)) if index is None else index)
-        known = names if names is not None else self.names
-        if known is not None:
-            frame.columns = known if hasattr(known, "dtype") else list(known)
+            series[j] = pandas.Series(values, index=index, dtype=own_type)
+        frame = pandas.DataFrame(series, index=pandas.RangeIndex(len(codes)) if index is None else index)
+        if template is not None:
+            frame.columns = template.columns
+        elif self.names is not None:
+            frame.columns = list(self.names)
         return frame
+
+    def plain_column(self, column: int, codes: FloatArray) -> list[Any]:
+        """Return a column's values as plain Python values: labels or numbers, None where there is none.
+
+        A real column of whole numbers gets the nearest whole numbers.
+        """
+        domain = self.domains[column]
+        whole = (self.dtypes[column] or "").lower().startswith(("int", "uint"))
+
+        def value(code: float) -> Any:
+            if code != code or domain is None:
+                return None
+            found = self.label(column, code)
+            return round(found) if whole and isinstance(found, float) else found
+
+        return [value(code) for code in codes.tolist()]
 
     def values(self, rows: FloatArray) -> AnyArray:
         """Return codes as an array of the labels that they stand for; the codes where there are no labels."""
         if not any(self.labels):
             return rows
-        columns = [
-            rows[:, j] if own is None else column_of(rows[:, j], None, own, None) for j, own in enumerate(self.labels)
-        ]
+        columns = [rows[:, j] if own is None else labelled(rows[:, j], own) for j, own in enumerate(self.labels)]
         text = any(isinstance(label, str) for own in self.labels for label in own or ())
         return np.column_stack([np.asarray(column, dtype=object if text else np.float64) for column in columns])
 
@@ -240,9 +297,14 @@ class Columns:
                 raise QueryError(f"{what}: variable {self.name(v)} {fault}")
 
 
+def is_coded(X: Any) -> bool:
+    """Whether something is a `Table`, or a `TableFile`: tables that know how a schema codes them."""
+    return hasattr(type(X), "encoded_by")
+
+
 def _is_one_row(evidence: Any) -> bool:
     """Whether evidence is a row rather than a table: a Series, a 1-D array, a list of plain values."""
-    if as_frame(evidence) is not None:
+    if Frame.of(evidence) is not None:
         return False
     if hasattr(evidence, "ndim"):
         return bool(evidence.ndim == 1)

@@ -1,6 +1,6 @@
-"""What kind of column each column of a training table is: the rules, all in one place.
+"""The types of a training table's columns: the rules by which they are inferred, all in one place.
 
-In this order, for a column that nothing was said about:
+In this order, for a column that `domains` does not mention:
 
 | cells | domain | labels |
 |---|---|---|
@@ -11,7 +11,7 @@ In this order, for a column that nothing was said about:
 | other numbers | real | – |
 | text | categorical; binary where there are two | in order of first appearance, "no" before "yes" |
 
-Missing cells (NaN, None, NA) say nothing. Columns of text with the same labels share their order, and a column whose
+Missing values (NaN, None, NA) are ignored. Columns of text with the same labels share their order, and a column whose
 labels are all among those of another column takes that one's labels, if these are at most twice as many: answers to
 like questions must have like codes to be interchangeable. Text in arrays and lists is refused unless `domains` asks
 for it: there it is usually an accident.
@@ -56,7 +56,7 @@ class Where:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedColumn:
     """A column as it is learned from: its domain, labels, and codes or numbers with NaN where a cell is missing."""
 
     domain: Domain
@@ -66,8 +66,8 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What a user says of a column: a word, labels, a domain."""
+class ColumnSpec:
+    """What a user asks of a column: a word, labels or a domain."""
 
     word: str | None = None
     labels: Labels | None = None
@@ -75,37 +75,37 @@ class Wish:
     ordered: bool = False
 
 
-def wish_of(said: Any, what: str) -> Wish | None:
+def column_spec(entry: Any, what: str) -> ColumnSpec | None:
     """Return one entry of `domains` in its one form."""
-    if said is None:
+    if entry is None:
         return None
-    if isinstance(said, Domain):
-        return Wish(domain=said)
-    if isinstance(said, str):
-        one_of(what, said, WORDS)
-        return Wish(word=said)
-    if hasattr(said, "categories") and hasattr(said, "ordered"):
-        return Wish(labels=checked_labels(said.categories, what), ordered=bool(said.ordered))
-    if isinstance(said, Mapping) or not isinstance(said, Sequence | np.ndarray):
-        raise ParameterError(f"{what}: expected one of {', '.join(WORDS)}, labels or a Domain, found {said!r}")
-    return Wish(labels=checked_labels(said, what))
+    if isinstance(entry, Domain):
+        return ColumnSpec(domain=entry)
+    if isinstance(entry, str):
+        one_of(what, entry, WORDS)
+        return ColumnSpec(word=entry)
+    if hasattr(entry, "categories") and hasattr(entry, "ordered"):
+        return ColumnSpec(labels=checked_labels(entry.categories, what), ordered=bool(entry.ordered))
+    if isinstance(entry, Mapping) or not isinstance(entry, Sequence | np.ndarray):
+        raise ParameterError(f"{what}: expected one of {', '.join(WORDS)}, labels or a Domain, found {entry!r}")
+    return ColumnSpec(labels=checked_labels(entry, what))
 
 
-def read_column(cells: AnyArray, wish: Wish | None, where: Where) -> Reading:
-    """Find out what kind of column this is, or make it what the user says, or say which cell is in the way."""
-    if wish is not None and wish.labels is not None:
-        codes = codes_of(cells, wish.labels, where.cell, where.what)
-        return Reading(Domain(len(wish.labels), wish.ordered), wish.labels, codes)
+def parse_column(cells: AnyArray, spec: ColumnSpec | None, where: Where) -> ParsedColumn:
+    """Infer the type of a column, or make it what the spec asks, or name the cell that is in the way."""
+    if spec is not None and spec.labels is not None:
+        codes = codes_of(cells, spec.labels, where.cell, where.what)
+        return ParsedColumn(Domain(len(spec.labels), spec.ordered), spec.labels, codes)
     if cells.dtype.kind in "biuf":
-        reading = _numeric(np.asarray(cells, dtype=np.float64), wish, where)
-        return reading if reading.labels is not None else replace(reading, codes=cells)  # a byte stays a byte
+        column = _numeric(np.asarray(cells, dtype=np.float64), spec, where)
+        return column if column.labels is not None else replace(column, codes=cells)  # a byte stays a byte
     kind = _kind_of_objects(cells, where)
     if kind == "text":
-        return _text(cells, wish, where)
+        return _text(cells, spec, where)
     numbers = numbers_of(cells, where.cell, where.what)
-    if kind == "truth value" and wish is None:
-        return Reading(Domain.binary(), (False, True), numbers)
-    return _numeric(numbers, wish, where)
+    if kind == "truth value" and spec is None:
+        return ParsedColumn(Domain.binary(), (False, True), numbers)
+    return _numeric(numbers, spec, where)
 
 
 def _kind_of_objects(cells: AnyArray, where: Where) -> str:
@@ -141,30 +141,30 @@ def _kind(cell: Any) -> str:
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 
-def _numeric(cells: FloatArray, wish: Wish | None, where: Where) -> Reading:
-    if wish is None:
+def _numeric(cells: FloatArray, spec: ColumnSpec | None, where: Where) -> ParsedColumn:
+    if spec is None:
         domain = inferred(cells, where)
-        return Reading(domain, None, cells)
-    if wish.domain is not None:
-        _refuse(wish.domain.outside(cells), cells, where, wish.domain.describe())
-        return Reading(wish.domain, None, cells)
-    if wish.word == "real":
+        return ParsedColumn(domain, None, cells)
+    if spec.domain is not None:
+        _refuse(spec.domain.outside(cells), cells, where, spec.domain.describe())
+        return ParsedColumn(spec.domain, None, cells)
+    if spec.word == "real":
         _refuse(np.isinf(cells), cells, where, "a finite number")
-        return Reading(Domain.real(), None, cells)
-    if wish.word == "binary":
+        return ParsedColumn(Domain.real(), None, cells)
+    if spec.word == "binary":
         _refuse(Domain.binary().outside(cells), cells, where, "0 or 1")
-        return Reading(Domain.binary(), None, cells)
-    ordered = wish.word == "ordinal"
+        return ParsedColumn(Domain.binary(), None, cells)
+    ordered = spec.word == "ordinal"
     seen = np.unique(cells[~np.isnan(cells)])
     if not Domain(MOST_CODES).outside(seen).any():
-        return Reading(Domain(max(int(seen.max(initial=1)) + 1, 2), ordered), None, cells)
+        return ParsedColumn(Domain(max(int(seen.max(initial=1)) + 1, 2), ordered), None, cells)
     _refuse(np.isinf(cells), cells, where, "a finite number")
     if len(seen) > MOST_CODES:
         raise DataError(
-            f"{where.what}: column {where.column} has {len(seen)} different values: too many for {wish.word}"
+            f"{where.what}: column {where.column} has {len(seen)} different values: too many for {spec.word}"
         )
     labels = tuple(int(value) if value == int(value) else float(value) for value in seen)
-    return Reading(Domain(len(labels), ordered), labels, codes_of(cells, labels, where.cell, where.what))
+    return ParsedColumn(Domain(len(labels), ordered), labels, codes_of(cells, labels, where.cell, where.what))
 
 
 def inferred(cells: FloatArray, where: Where) -> Domain:
@@ -186,22 +186,22 @@ def _refuse(bad: AnyArray, cells: FloatArray, where: Where, expected: str) -> No
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def _text(cells: AnyArray, wish: Wish | None, where: Where) -> Reading:
+def _text(cells: AnyArray, spec: ColumnSpec | None, where: Where) -> ParsedColumn:
     seen: list[Label] = list(dict.fromkeys(cell for cell in cells if not is_missing(cell)))
-    if wish is not None and wish.word == "real":
+    if spec is not None and spec.word == "real":
         numbers_of(cells, where.cell, where.what)  # says which cell is text
-    if wish is not None and (wish.word == "ordinal" or (wish.domain is not None and wish.domain.ordered)):
+    if spec is not None and (spec.word == "ordinal" or (spec.domain is not None and spec.domain.ordered)):
         raise ParameterError(
             f"domains: the order of the labels of {where.column} is unknown; list them from first to last"
         )
-    if wish is None and len(seen) > MOST_LABELS and 2 * len(seen) > len(cells):
+    if spec is None and len(seen) > MOST_LABELS and 2 * len(seen) > len(cells):
         raise DataError(
-            f"{where.what}: column {where.column} has {len(seen)} different texts in {len(cells)} rows, "
-            f"as names of rows do; leave it out (--exclude), or insist with domains={{{where.column}: 'categorical'}}"
-        )
-    expected = 2 if wish is not None and wish.word == "binary" else None
-    if wish is not None and wish.domain is not None:
-        expected = wish.domain.cardinality
+            f"{where.what}: column {where.column} looks like a row identifier ({len(seen)} different texts in "
+            f"{len(cells)} rows); drop it, or keep it with domains={{{where.column}: 'categorical'}}"
+        ).with_remedy("identifier")
+    expected = 2 if spec is not None and spec.word == "binary" else None
+    if spec is not None and spec.domain is not None:
+        expected = spec.domain.cardinality
     if expected is not None and len(seen) > expected:
         row = next(row for row, cell in enumerate(cells) if not is_missing(cell) and cell == seen[expected])
         raise DataError(
@@ -213,30 +213,32 @@ def _text(cells: AnyArray, wish: Wish | None, where: Where) -> Reading:
             f"{where.what}: expected {expected} different labels in column {where.column}, "
             f"found {len(labels)}; list them"
         )
-    return Reading(Domain(len(labels)), labels, codes_of(cells, labels, where.cell, where.what), shares_labels=True)
+    return ParsedColumn(
+        Domain(len(labels)), labels, codes_of(cells, labels, where.cell, where.what), shares_labels=True
+    )
 
 
-def with_shared_labels(readings: Sequence[Reading]) -> list[Reading]:
+def with_shared_labels(parsed: Sequence[ParsedColumn]) -> list[ParsedColumn]:
     """Give columns of text with the same labels one order, and the few labels of one column the place they have there.
 
     Examples:
         >>> columns = [np.array(cells, dtype=object) for cells in (["b", "a", "c"], ["a", "c", "b"], ["c", "b", "c"])]
-        >>> readings = [read_column(cells, None, Where("X", "answer", str)) for cells in columns]
-        >>> [(reading.labels, reading.codes.tolist()) for reading in with_shared_labels(readings)][1:]
+        >>> parsed = [parse_column(cells, None, Where("X", "answer", str)) for cells in columns]
+        >>> [(column.labels, column.codes.tolist()) for column in with_shared_labels(parsed)][1:]
         [(('b', 'a', 'c'), [1.0, 2.0, 0.0]), (('b', 'a', 'c'), [2.0, 0.0, 2.0])]
     """
-    hosts = _hosts([reading.labels for reading in readings if reading.shares_labels and reading.labels])
+    hosts = _hosts([column.labels for column in parsed if column.shares_labels and column.labels])
     out = []
-    for reading in readings:
-        own = reading.labels
-        if not reading.shares_labels or own is None:
-            out.append(reading)
+    for column in parsed:
+        own = column.labels
+        if not column.shares_labels or own is None:
+            out.append(column)
             continue
         host = hosts[frozenset(own)]
         place = {label: float(code) for code, label in enumerate(host)}
         places = np.array([*(place[label] for label in own), np.nan])
-        codes = places[np.where(np.isnan(reading.codes), len(own), reading.codes).astype(np.int64)]
-        out.append(replace(reading, domain=Domain(len(host)), labels=host, codes=codes))
+        codes = places[np.where(np.isnan(column.codes), len(own), column.codes).astype(np.int64)]
+        out.append(replace(column, domain=Domain(len(host)), labels=host, codes=codes))
     return out
 
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from xspn.core.errors import DataError, DataTypeError, ParameterError, XSPNError
 from xspn.data.domain import Domain
-from xspn.data.reading import read_table
+from xspn.data.table import Table
 
 NAN = np.nan
 
 
 def kinds(X, domains=None):
-    return [domain.kind for domain in read_table(X, domains)[0].domains]
+    return [domain.kind for domain in Table.of(X, domains).schema.domains]
 
 
 # -- by rule -----------------------------------------------------------------------------------------------------------
@@ -40,9 +40,10 @@ def kinds(X, domains=None):
 )
 def test_numbers(cells, domain):
     for X in (np.array(cells)[:, None], [[cell] for cell in cells], pd.DataFrame({"a": cells})):
-        columns, codes = read_table(X)
-        assert columns.domains == (domain,)
-        assert columns.labels == (None,)
+        found = Table.of(X)
+        schema, codes = found.schema, found.codes
+        assert schema.domains == (domain,)
+        assert schema.labels == (None,)
         np.testing.assert_array_equal(np.asarray(codes, dtype=float)[:, 0], np.array(cells, dtype=float))
 
 
@@ -67,10 +68,11 @@ def test_numbers(cells, domain):
 )
 def test_columns_of_frames(column, domain, labels):
     series = pd.Series(column, name="a")
-    columns, codes = read_table(series.to_frame())
-    assert columns.domains == (domain,)
-    assert columns.labels == (labels,)
-    back = [None if np.isnan(code) else columns.label(0, code) for code in codes[:, 0].astype(float)]
+    found = Table.of(series.to_frame())
+    schema, codes = found.schema, found.codes
+    assert schema.domains == (domain,)
+    assert schema.labels == (labels,)
+    back = [None if np.isnan(code) else schema.label(0, code) for code in codes[:, 0].astype(float)]
     assert [None if pd.isna(cell) else cell for cell in series] == back
 
 
@@ -83,23 +85,25 @@ def test_columns_of_text_with_the_same_labels_share_their_order():
             "d": ["red", "green", "red"],
         }
     )
-    columns, codes = read_table(frame)
-    assert columns.labels[:3] == (("agree", "neutral", "disagree"),) * 3
-    assert columns.labels[3] == ("red", "green")
+    found = Table.of(frame)
+    schema, codes = found.schema, found.codes
+    assert schema.labels[:3] == (("agree", "neutral", "disagree"),) * 3
+    assert schema.labels[3] == ("red", "green")
     assert codes.tolist() == [[0, 1, 2, 0], [1, 2, 0, 1], [2, 0, 0, 0]]
 
 
 def test_columns_that_are_much_alike_by_chance_keep_their_labels():
     frame = pd.DataFrame({"letter": list("abcdefg"), "other": ["a", "b"] * 3 + ["a"]})
-    assert read_table(frame)[0].labels[1] == ("a", "b")
+    assert Table.of(frame).schema.labels[1] == ("a", "b")
 
 
 @given(st.lists(st.lists(st.sampled_from([None, *"abcd"]), min_size=3, max_size=3), min_size=1, max_size=6))
 def test_codes_stand_for_the_labels_that_they_came_from(cells):
     frame = pd.DataFrame(cells, columns=["x", "y", "z"], dtype=object)
-    columns, codes = read_table(frame)
+    found = Table.of(frame)
+    schema, codes = found.schema, found.codes
     for row, own in zip(codes.astype(float), cells, strict=True):
-        assert own == [None if np.isnan(code) else columns.label(j, code) for j, code in enumerate(row)]
+        assert own == [None if np.isnan(code) else schema.label(j, code) for j, code in enumerate(row)]
 
 
 # -- by wish -----------------------------------------------------------------------------------------------------------
@@ -109,39 +113,43 @@ def test_words_lists_and_domains():
     X = np.array([[0, 1, 2001], [1, 0, 2003], [0, 2, NAN]])
     assert kinds(X) == ["binary", "ordinal", "real"]
     assert kinds(X, {1: "categorical", 2: "ordinal"}) == ["binary", "categorical", "ordinal"]
-    assert read_table(X, {2: "ordinal"})[0].labels[2] == (2001, 2003)
+    assert Table.of(X, {2: "ordinal"}).schema.labels[2] == (2001, 2003)
     assert kinds(X, ["real", None, [2001, 2002, 2003]]) == ["real", "ordinal", "categorical"]
-    assert read_table(X, {1: Domain.ordinal(9)})[0].domains[1] == Domain.ordinal(9)
+    assert Table.of(X, {1: Domain.ordinal(9)}).schema.domains[1] == Domain.ordinal(9)
     assert kinds(X, "real") == ["real"] * 3
 
 
 def test_one_word_for_all_columns_gives_them_one_scale():
     X = np.array([[0, 1], [1, 7], [0, 2]])
-    assert read_table(X, "ordinal")[0].domains == (Domain.ordinal(8),) * 2
-    columns, codes = read_table([["a", "b"], ["c", "a"]], "categorical")
-    assert columns.labels == (("a", "c", "b"),) * 2
+    assert Table.of(X, "ordinal").schema.domains == (Domain.ordinal(8),) * 2
+    found = Table.of([["a", "b"], ["c", "a"]], "categorical")
+    schema, codes = found.schema, found.codes
+    assert schema.labels == (("a", "c", "b"),) * 2
     assert codes.tolist() == [[0, 2], [1, 0]]
 
 
 def test_types_of_pandas_say_labels_and_order():
     kind = pd.CategoricalDtype(["small", "large"], ordered=True)
-    columns, codes = read_table([["large", 1], ["small", 0]], {0: kind})
-    assert columns.domains == (Domain(2, ordered=True), Domain.binary())
+    found = Table.of([["large", 1], ["small", 0]], {0: kind})
+    schema, codes = found.schema, found.codes
+    assert schema.domains == (Domain(2, ordered=True), Domain.binary())
     assert codes.tolist() == [[1, 1], [0, 0]]
 
 
 def test_text_in_arrays_needs_a_wish():
     X = np.array([["no", "b"], ["yes", "a"]])
     with pytest.raises(DataTypeError, match="expected numbers, found 'no' at row 0, column 0"):
-        read_table(X)
+        Table.of(X)
     assert kinds(X, ["binary", "categorical"]) == ["binary", "binary"]
 
 
 def test_many_labels_are_identifiers_unless_one_insists():
     frame = pd.DataFrame({"id": [f"row {i}" for i in range(150)], "bit": [0, 1] * 75})
-    with pytest.raises(DataError, match=r"column 'id' has 150 different texts in 150 rows.*leave it out"):
-        read_table(frame)
-    assert read_table(frame, {"id": "categorical"})[0].domains[0] == Domain(150)
+    with pytest.raises(
+        DataError, match=r"column 'id' looks like a row identifier \(150 different texts in 150 rows\); drop it"
+    ):
+        Table.of(frame)
+    assert Table.of(frame, {"id": "categorical"}).schema.domains[0] == Domain(150)
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
@@ -173,33 +181,34 @@ def test_many_labels_are_identifiers_unless_one_insists():
 )
 def test_refusals_name_the_column_and_the_cell(column, domains, message):
     with pytest.raises(XSPNError, match=message):
-        read_table(pd.DataFrame({"a": column}), domains)
+        Table.of(pd.DataFrame({"a": column}), domains)
 
 
 @pytest.mark.parametrize("X", [np.empty((0, 2)), pd.DataFrame({"a": []}), pd.DataFrame(index=[1, 2]), []])
 def test_empty_tables(X):
     with pytest.raises(DataError, match=r"found 0 (sample|feature)|found 1-D"):
-        read_table(X)
+        Table.of(X)
 
 
 def test_names_of_frames():
     with pytest.raises(DataError, match="the column 'a' occurs twice"):
-        read_table(pd.DataFrame([[0, 1]], columns=["a", "a"]))
+        Table.of(pd.DataFrame([[0, 1]], columns=["a", "a"]))
     with pytest.raises(DataTypeError, match="all names of columns to be strings"):
-        read_table(pd.DataFrame([[0, 1]], columns=["a", 1]))
-    assert read_table(pd.DataFrame([[0, 1]]))[0].names is None
+        Table.of(pd.DataFrame([[0, 1]], columns=["a", 1]))
+    assert Table.of(pd.DataFrame([[0, 1]])).schema.names is None
 
 
 def test_a_wish_for_every_column_or_none():
     with pytest.raises(ParameterError, match="one for each of the 2 columns, found 1"):
-        read_table([[0, 1]], ["real"])
+        Table.of([[0, 1]], ["real"])
     with pytest.raises(ParameterError, match="a word, a mapping or a list"):
-        read_table([[0, 1]], 3)
+        Table.of([[0, 1]], 3)
 
 
 def test_other_libraries_frames_are_taken_by_way_of_pandas():
     pyarrow = pytest.importorskip("pyarrow")
     arrow = pyarrow.table({"a": ["x", "y", None], "b": [1.5, 2.0, 3.0]})
-    columns, codes = read_table(arrow)
-    assert columns.names == ("a", "b")
+    found = Table.of(arrow)
+    schema, codes = found.schema, found.codes
+    assert schema.names == ("a", "b")
     assert codes[:, 1].tolist() == [1.5, 2.0, 3.0]
