@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from xspn import XSPN, datasets, exchangeability_test
 from xspn.learning.exchangeability import TestResult, full_test, global_test, pairwise_test, tests
 from xspn.learning.summary import Summary
+from xspn.paper.presets import paper_model
 
 REAL = ("senate", "house", "bundestag", "exam")
 SYNTHETIC = ("threshold", "exact", "parity", "counting", "MEVM-s", "MEVM-l", "conference")
@@ -211,7 +212,7 @@ def paper() -> None:
             if figure is None:
                 continue
             start = time.perf_counter()
-            model = XSPN.paper(kind, min_instances=rows, random_state=0).fit(data.train)
+            model = paper_model(kind, min_instances=rows, random_state=0).fit(data.train)
             seconds = time.perf_counter() - start
             ll = model.score_samples(data.test)
             good = ll.mean() >= figure * 1.02 and np.isfinite(ll).all()

@@ -6,10 +6,11 @@ from xspn.core.registry import Registry
 from xspn.estimators import XSPNClassifier
 from xspn.paper.baselines import MEVMClassifier, XGBoost, svm
 from xspn.paper.experiments.models import STRUCTURE, WITH_TEST, Make, ModelSpec
+from xspn.paper.presets import paper_classifier
 
 
 def _paper(name: str) -> Make:
-    return lambda **settings: XSPNClassifier.paper(name, **settings)
+    return lambda **settings: paper_classifier(name, **settings)
 
 
 def _default(**settings: Any) -> Any:

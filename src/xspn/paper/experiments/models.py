@@ -9,6 +9,7 @@ from xspn.core.registry import Registry
 from xspn.estimators import MEVM, XSPN
 from xspn.paper.baselines import MADE
 from xspn.paper.experiments.unit import Setting
+from xspn.paper.presets import paper_model
 
 Family = Literal["SPN", "XSPN", "XSPN-default", "SPN-default", "MEVM", "MADE", "SVM", "XGBoost"]
 Make = Callable[..., Any]
@@ -57,7 +58,7 @@ class ModelSpec:
 
 
 def _paper(name: str) -> Make:
-    return lambda **settings: XSPN.paper(name, **settings)
+    return lambda **settings: paper_model(name, **settings)
 
 
 models: Registry[ModelSpec] = Registry("model")

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xspn.estimators import XSPN
-from xspn.estimators.options import paper_models
 from xspn.io.json_format import to_json
 from xspn.learning.exchangeability import tests
 from xspn.learning.summary import Summary
@@ -17,6 +16,7 @@ from xspn.paper.experiments.result import Result
 from xspn.paper.experiments.store import Store
 from xspn.paper.experiments.unit import Unit
 from xspn.paper.experiments.versions import versions
+from xspn.paper.presets import paper_model, presets
 
 T = TypeVar("T")
 
@@ -30,9 +30,9 @@ LONG = 0.5  # seconds: a time as long as that is steady enough
 def learner(method: str, seed: int) -> XSPN:
     """Return LearnXSPN with one of the tests; all else is the paper's, with all pairs and the right distribution."""
     options: dict[str, Any] = {
-        name: value for name, value in paper_models["XSPN-TF"]["options"].items() if name != "test_options"
+        name: value for name, value in presets["XSPN-TF"]["options"].items() if name != "test_options"
     }
-    return XSPN.paper("XSPN-TF", exchangeability=method, min_instances=200, options=options, random_state=seed)
+    return paper_model("XSPN-TF", exchangeability=method, min_instances=200, options=options, random_state=seed)
 
 
 def run_pairwise(unit: Unit, _store: Store) -> Result:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from threadpoolctl import threadpool_limits
 
 from xspn.circuit import Circuit
-from xspn.estimators import XSPN
 from xspn.graph.nodes import Product
 from xspn.leaves import Bernoulli, Exchangeable
 from xspn.paper.experiments.data import availability, dataset
 from xspn.paper.experiments.published import CONFERENCE_PARAMETERS
 from xspn.paper.experiments.tables import number
+from xspn.paper.presets import paper_model
 from xspn.plotting import draw_circuit, draw_side_by_side
 
 if TYPE_CHECKING:
@@ -73,5 +73,5 @@ def figure2(seed: int = 0) -> Drawing:
 
 def _learned(name: str, rows: object, names: tuple[str, ...] | None, seed: int, settings: dict[str, float]) -> Circuit:
     with threadpool_limits(1):  # many small problems: threads would wait for each other most of the time
-        model = XSPN.paper(name, random_state=seed, **settings).fit(rows)
+        model = paper_model(name, random_state=seed, **settings).fit(rows)
     return Circuit.of_graph(model.circuit_.graph, names)

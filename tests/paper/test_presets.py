@@ -8,6 +8,7 @@ from xspn import XSPN, Bernoulli, ChowLiu, Exchangeable, XSPNClassifier
 from xspn.core.errors import ParameterError, RegistryError
 from xspn.estimators.options import learn_config
 from xspn.learning.policy import Operation
+from xspn.paper.presets import paper_classifier, paper_model
 
 NAMES = ["SPN", "SPN-CLT", "XSPN-T", "XSPN-TF"]
 LEAVES = {
@@ -21,7 +22,7 @@ LEAVES = {
 @pytest.mark.parametrize("name", NAMES)
 def test_each_model_learns_a_distribution_of_its_own_kinds_of_leaves(rng, name):
     X, _ = two_clusters(rng, rows=150, columns=6)
-    model = XSPN.paper(name, min_instances=20).fit(X)
+    model = paper_model(name, min_instances=20).fit(X)
     assert {type(leaf) for leaf in model.circuit_.graph.leaves} <= LEAVES[name]
     assert total_probability(model.circuit_) == pytest.approx(1, abs=1e-9)
     assert np.isfinite(model.score_samples(X)).all(), "nothing is left unsmoothed"
@@ -29,7 +30,7 @@ def test_each_model_learns_a_distribution_of_its_own_kinds_of_leaves(rng, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_settings_are_those_of_the_papers_program(name):
-    config = learn_config(XSPN.paper(name))
+    config = learn_config(paper_model(name))
     assert (config.independence_threshold, config.significance, config.smoothing) == (5.0, 0.05, 0.1)
     assert (config.clustering, config.cluster_seed, config.components) == ("gmm", 17, "two")
     assert (config.constants, config.shrinkage) == ("apart", 0.0)
@@ -42,37 +43,37 @@ def test_settings_are_those_of_the_papers_program(name):
 
 
 def test_the_fallback_tells_the_models_apart():
-    fallbacks = [XSPN.paper(name).fallback for name in NAMES]
+    fallbacks = [paper_model(name).fallback for name in NAMES]
     assert fallbacks == ["factorized", "chow_liu", "factorized", "blocks"]
 
 
 def test_the_spn_clusters_rows_first(rng):
     X, _ = two_clusters(rng, rows=150, columns=6)
-    first = {name: XSPN.paper(name).fit(X).trace_.entries[0].operation for name in ("SPN", "XSPN-TF")}
+    first = {name: paper_model(name).fit(X).trace_.entries[0].operation for name in ("SPN", "XSPN-TF")}
     assert first["SPN"] is Operation.CLUSTER
-    assert XSPN.paper("SPN").fit(X).trace_.entries[0].test is None
+    assert paper_model("SPN").fit(X).trace_.entries[0].test is None
 
 
 def test_changes_are_applied_and_the_model_stays_as_it_was():
-    changed = XSPN.paper("XSPN-TF", min_instances=7, significance=0.4, random_state=1)
+    changed = paper_model("XSPN-TF", min_instances=7, significance=0.4, random_state=1)
     assert (changed.min_instances, changed.significance, changed.random_state) == (7, 0.4, 1)
-    assert XSPN.paper("XSPN-TF").significance == 0.05
+    assert paper_model("XSPN-TF").significance == 0.05
 
 
 def test_classifiers_have_them_too(rng):
     X, kind = two_clusters(rng, rows=100, columns=6)
-    model = XSPNClassifier.paper("XSPN-TF", min_instances=20)
+    model = paper_classifier("XSPN-TF", min_instances=20)
     assert isinstance(model, XSPNClassifier)
     assert model.fit(X, kind).score(X, kind) > 0.9
 
 
 def test_unknown_models_are_refused_with_the_nearest_known():
     with pytest.raises(RegistryError, match="'XSPN-FT'; did you mean 'XSPN-T"):
-        XSPN.paper("XSPN-FT")
+        paper_model("XSPN-FT")
     with pytest.raises(RegistryError, match="Known: SPN, SPN-CLT, XSPN-T, XSPN-TF"):
-        XSPN.paper("MADE")
+        paper_model("MADE")
     with pytest.raises(TypeError, match="min_rows"):
-        XSPN.paper("SPN", min_rows=3)
+        paper_model("SPN", min_rows=3)
 
 
 def test_options_are_refused_by_name(rng):

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from xspn import XSPN, Exchangeable, datasets
+from xspn.paper.experiments.published import LIKELIHOODS
+from xspn.paper.presets import paper_model
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 PUBLISHED = Path(os.environ.get("XSPN_DATA") or BESIDE)
@@ -43,10 +45,10 @@ def test_the_conference_is_found_with_few_parameters(published):
 
 def test_the_papers_model_of_the_exam_is_as_good_as_published(published):
     data = published("exam")
-    model = XSPN.paper("XSPN-TF", min_instances=20, random_state=0).fit(data.train)
+    model = paper_model("XSPN-TF", min_instances=20, random_state=0).fit(data.train)
     scores = model.score_samples(data.test)
     assert np.isfinite(scores).all()
-    assert scores.mean() >= -6.720 * 1.02
+    assert scores.mean() >= LIKELIHOODS["exam"].xspn * 1.02
 
 
 @pytest.mark.parametrize("name", ["exam", "senate"])
@@ -55,5 +57,5 @@ def test_real_votes_are_scored_better_than_by_the_published_program(published, n
     model = XSPN(random_state=0).fit(data.train, X_valid=data.valid)
     scores = model.score_samples(data.test)
     assert np.isfinite(scores).all()
-    assert scores.mean() >= {"exam": -6.720, "senate": -19.663}[name]
+    assert scores.mean() >= LIKELIHOODS[name].xspn
     assert model.valid_score_ == pytest.approx(model.score(data.valid))
