@@ -28,11 +28,11 @@ import pyarrow.parquet
 from xspn import XSPN, datasets
 from xspn.distributed.cluster import connected
 from xspn.io.json_format import to_json
+from xspn.paper.experiments.comparison import Chosen
 from xspn.paper.experiments.plan import plan
 from xspn.paper.experiments.runner import run_units
-from xspn.paper.experiments.selection import Chosen
 from xspn.paper.experiments.store import Store
-from xspn.paper.experiments.table1 import table1
+from xspn.paper.experiments.tables import table1
 
 WORKERS = 2
 VARIABLES = 100

@@ -35,9 +35,8 @@ from xspn.distributed.limits import Limits
 from xspn.io import open_program, save_program, to_json
 from xspn.paper.experiments import report
 from xspn.paper.experiments.plan import plan
-from xspn.paper.experiments.result import Result
+from xspn.paper.experiments.results import Result, Unit
 from xspn.paper.experiments.store import Store
-from xspn.paper.experiments.unit import Unit
 
 N_MODELS = 16
 MOST_COLUMNS = 1000  # of a circuit that is asked questions

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from xspn.paper.experiments.result import Result
-from xspn.paper.experiments.unit import Unit
+from xspn.paper.experiments.results import Result, Unit
 
 
 @pytest.fixture(autouse=True)

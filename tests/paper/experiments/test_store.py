@@ -11,9 +11,8 @@ import pytest
 from xspn.core.errors import FormatError, ParameterError
 from xspn.paper.experiments import store as store_module
 from xspn.paper.experiments.plan import plan, planned
-from xspn.paper.experiments.result import Result
+from xspn.paper.experiments.results import Result, Unit
 from xspn.paper.experiments.store import Store
-from xspn.paper.experiments.unit import Unit
 
 
 def test_a_result_survives_its_file(made, tmp_path):

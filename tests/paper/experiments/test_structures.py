@@ -4,7 +4,7 @@ import re
 
 from xspn import datasets
 from xspn.paper.experiments import data
-from xspn.paper.experiments.structures import figure1, figure2
+from xspn.paper.experiments.figures import figure1, figure2
 
 
 def test_figure_1_is_small_on_the_right():

@@ -6,14 +6,19 @@ from scipy import stats
 
 from xspn.core.errors import DataError
 from xspn.paper.datasets.catalogue import names
-from xspn.paper.experiments.ablation import ablation_table, settings_table, sizes_table
-from xspn.paper.experiments.compare import against, paired_p_value, significantly_better
-from xspn.paper.experiments.pairwise_table import agreement, pairwise_table
+from xspn.paper.experiments.comparison import Chosen, against, best, paired_p_value, significantly_better
 from xspn.paper.experiments.published import ACCURACIES, LIKELIHOODS
-from xspn.paper.experiments.selection import Chosen, best
-from xspn.paper.experiments.table1 import scores, table1
-from xspn.paper.experiments.table2 import table2
-from xspn.paper.experiments.tables import NOTHING
+from xspn.paper.experiments.rendering import NOTHING
+from xspn.paper.experiments.tables import (
+    ablation_table,
+    agreement,
+    pairwise_table,
+    scores,
+    settings_table,
+    sizes_table,
+    table1,
+    table2,
+)
 
 
 def columns(table, row=0):

@@ -7,12 +7,10 @@ from functools import lru_cache
 from xspn.paper.datasets.catalogue import info, names
 from xspn.paper.datasets.classification import CLASSIFICATION_NAMES
 from xspn.paper.datasets.synthetic import CONSTRAINTS
-from xspn.paper.experiments.classifiers import classifiers
 from xspn.paper.experiments.data import availability
-from xspn.paper.experiments.grid import grid
-from xspn.paper.experiments.models import ModelSpec, models
-from xspn.paper.experiments.pairwise import COLUMNS, METHODS, MORE_COLUMNS
-from xspn.paper.experiments.unit import Experiment, Unit
+from xspn.paper.experiments.evaluation import COLUMNS, METHODS, MORE_COLUMNS
+from xspn.paper.experiments.models import ModelSpec, classifiers, grid, models
+from xspn.paper.experiments.results import Experiment, Unit
 
 TARGETS = ("table1", "table2", "ablation", "pairwise", "figure1", "figure2")
 EXPERIMENT_OF: dict[str, Experiment] = {

@@ -6,17 +6,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from xspn.core.files import write_bytes, write_text
-from xspn.paper.experiments.ablation import ablation_table, settings_table, sizes_table
-from xspn.paper.experiments.charts import accuracy_chart, likelihood_chart, runtime_chart, size_chart
-from xspn.paper.experiments.html_page import html_page
-from xspn.paper.experiments.pairwise_table import pairwise_table
-from xspn.paper.experiments.result import Result
-from xspn.paper.experiments.selection import Chosen
-from xspn.paper.experiments.structures import Drawing, figure1, figure2
-from xspn.paper.experiments.table1 import scores, table1
-from xspn.paper.experiments.table2 import table2
-from xspn.paper.experiments.tables import Table
-from xspn.paper.experiments.text import markdown_table
+from xspn.paper.experiments.comparison import Chosen
+from xspn.paper.experiments.figures import (
+    accuracy_chart,
+    figure1,
+    figure2,
+    likelihood_chart,
+    runtime_chart,
+    size_chart,
+)
+from xspn.paper.experiments.rendering import Drawing, ReportTable, html_page, markdown_table
+from xspn.paper.experiments.results import Result
+from xspn.paper.experiments.tables import (
+    ablation_table,
+    pairwise_table,
+    scores,
+    settings_table,
+    sizes_table,
+    table1,
+    table2,
+)
 from xspn.plotting.style import image
 
 
@@ -26,7 +35,7 @@ class Content:
 
     summary: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    parts: dict[str, Table | Drawing] = field(default_factory=dict)
+    parts: dict[str, ReportTable | Drawing] = field(default_factory=dict)
 
 
 def content(
@@ -89,7 +98,7 @@ def markdown(made: Content) -> str:
     if made.skipped:
         blocks.append("Left out:\n\n" + "\n".join(f"- {line}" for line in made.skipped))
     for name, part in made.parts.items():
-        if isinstance(part, Table):
+        if isinstance(part, ReportTable):
             blocks.append(markdown_table(part))
         else:
             blocks.append(f"![{name}](figures/{name}.png)\n\n*{part.caption}*")

@@ -2,15 +2,14 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xspn.core.errors import FormatError, ParameterError
 from xspn.core.files import write_text
-from xspn.paper.experiments.result import MOST_BYTES, Result
-from xspn.paper.experiments.unit import Unit
+from xspn.paper.experiments.results import MOST_BYTES, Result, Unit
 
 STALE_SECONDS = 3600
 Planned = Callable[[Unit], Unit | None]  # the plan's own unit for one that was read; None for one that it lacks
@@ -58,11 +57,6 @@ class Store:
         except FormatError:
             return None
         return result if result.unit == unit else None
-
-    def read_all(self, units: Iterable[Unit]) -> dict[Unit, Result]:
-        """Return the finished ones among the units."""
-        found = ((unit, self.read(unit)) for unit in units)
-        return {unit: result for unit, result in found if result is not None}
 
     def write(self, result: Result) -> None:
         """Keep a result, in a file that links do not take out of the store's folder."""
