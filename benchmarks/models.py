@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from xspn import MEVM, XSPN, Bernoulli, Circuit, Exchangeable, Product, Sum, XSPNClassifier, datasets
-from xspn.paper.baselines import MADE, MEVMClassifier, XGBoost, svm
+from xspn.paper.baselines import MADE, MEVMClassifier, XGBoost
 from xspn.paper.datasets import LabelledDataset
 
 MEVM_BARS = {
@@ -152,7 +153,7 @@ def opponents(data: LabelledDataset) -> dict[str, Callable[[], Any]]:
     found: dict[str, Callable[[], Any]] = {
         "SPN": lambda: chosen_circuits(data, exchangeability=None)[0],
         "MEVM": lambda: MEVMClassifier().fit(X, y),
-        "SVM": lambda: svm().fit(X, y),
+        "SVM": lambda: SVC().fit(X, y),
     }
     if find_spec("xgboost") is not None:
         found["XGB-2"] = lambda: XGBoost(random_state=0).fit(X, y)
@@ -191,7 +192,7 @@ def targets(_: Iterable[str]) -> None:
         "XSPN": lambda: XSPNClassifier(random_state=0),
         "XSPN, bag of 10": lambda: XSPNClassifier(n_estimators=10, random_state=0),
         "SPN, bag of 10": lambda: XSPNClassifier(n_estimators=10, exchangeability=None, random_state=0),
-        "SVM": svm,
+        "SVM": SVC,
     }
     tasks = [datasets.with_target(data, column) for column in range(data.n_variables)]
     for name, make in makers.items():

@@ -9,7 +9,7 @@ import xspn
 from xspn import datasets
 from xspn.cli import main
 from xspn.paper.datasets import checksums
-from xspn.paper.datasets.parsing import parse, render
+from xspn.paper.datasets.files import parse, render
 
 
 @pytest.fixture(autouse=True)

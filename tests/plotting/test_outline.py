@@ -25,11 +25,9 @@ from xspn.core.errors import ParameterError
 from xspn.graph.nodes import LeafNode
 from xspn.leaves import MultivariateGaussian
 from xspn.plotting import draw_circuit
-from xspn.plotting.facts import Facts
-from xspn.plotting.leaf_glyphs import binned, thinned
+from xspn.plotting.facts import Facts, segments_of
 from xspn.plotting.outline import outline
-from xspn.plotting.overview import said_of
-from xspn.plotting.segments import segments_of
+from xspn.plotting.overview import binned, said_of, thinned
 from xspn.plotting.style import image
 from xspn.statistics import ValueCounts
 

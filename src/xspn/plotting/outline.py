@@ -16,8 +16,7 @@ from xspn.core.arrays import FloatArray
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import LeafNode, Node, Product, Sum
 from xspn.inference.moments import count_distribution
-from xspn.plotting.facts import FAMILIES, Facts
-from xspn.plotting.segments import Segment, certain_factors, segments_of
+from xspn.plotting.facts import FAMILIES, Facts, Segment, certain_factors, segments_of
 
 Kind = Literal["sum", "product", "leaves", "folded", "again"]
 

@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING
 
 from xspn.circuit import Circuit
 from xspn.core.errors import ParameterError
-from xspn.plotting.glyphs import draw_edge, draw_part
-from xspn.plotting.models import Model, circuit_of
+from xspn.plotting.labels import Model, circuit_of
 from xspn.plotting.outline import outline
 from xspn.plotting.overview import Overview
-from xspn.plotting.sketch import MOST_NODES, Sketch, sketch
+from xspn.plotting.sketch import MOST_NODES, Sketch, draw_edge, draw_part, sketch
 from xspn.plotting.style import FAINT, look, panel_in_inches
 from xspn.plotting.tree_layout import lay_out
 

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from xspn.paper.datasets import checksums
-from xspn.paper.datasets.catalogue import info
+from xspn.paper.datasets.catalog import Entry, info
 from xspn.paper.datasets.download import Limits
-from xspn.paper.datasets.entry import Entry
-from xspn.paper.datasets.parsing import render
+from xspn.paper.datasets.files import render
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 _PUBLISHED = Path(os.environ.get("XSPN_DATA") or _BESIDE)

@@ -7,7 +7,7 @@ import pytest
 from xspn import datasets
 from xspn.core.errors import ChecksumError, DatasetError, DatasetMissingError, ParameterError
 from xspn.paper.datasets.download import Limits, download
-from xspn.paper.datasets.places import Places
+from xspn.paper.datasets.files import Places
 
 PATHS = 3
 

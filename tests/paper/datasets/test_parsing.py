@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from xspn.core.errors import DataError
 from xspn.paper.datasets.dataset import Dataset
-from xspn.paper.datasets.parsing import parse, render
+from xspn.paper.datasets.files import parse, render
 
 tables = st.tuples(st.integers(1, 8), st.integers(1, 8)).flatmap(
     lambda shape: arrays(np.uint8, shape, elements=st.integers(0, 1))

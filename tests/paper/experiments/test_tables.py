@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from xspn.core.errors import DataError
-from xspn.paper.datasets.catalogue import names
+from xspn.paper.datasets.catalog import names
 from xspn.paper.experiments.comparison import Chosen, against, best, paired_p_value, significantly_better
 from xspn.paper.experiments.published import ACCURACIES, LIKELIHOODS
 from xspn.paper.experiments.rendering import NOTHING

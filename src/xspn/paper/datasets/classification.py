@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from xspn.core.checks import column_index
 from xspn.core.errors import DataError, ParameterError, RegistryError
 from xspn.core.random import RandomState, generator
-from xspn.paper.datasets.catalogue import info
+from xspn.paper.datasets.catalog import info
 from xspn.paper.datasets.dataset import BinaryTable, Dataset, default_names
 from xspn.paper.datasets.loading import load
 from xspn.paper.datasets.synthetic import CONSTRAINTS, N_CONSTRAINED

@@ -3,15 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from xspn.paper.datasets import parsed_cache
-from xspn.paper.datasets.catalogue import info
+from xspn.paper.datasets.catalog import Entry, SourceFile, info
 from xspn.paper.datasets.dataset import BinaryTable, Dataset, default_names
 from xspn.paper.datasets.download import Limits
-from xspn.paper.datasets.entry import Entry, SourceFile
-from xspn.paper.datasets.parsed_cache import Stamp
-from xspn.paper.datasets.parsing import parse
-from xspn.paper.datasets.places import AnyPath, Places
-from xspn.paper.datasets.storage import Origin, obtain
+from xspn.paper.datasets.files import AnyPath, Origin, Places, Stamp, obtain, parse, read_parsed, write_parsed
 from xspn.paper.datasets.synthetic import known_truth
 
 
@@ -63,14 +58,14 @@ def _table(file: SourceFile, places: Places, limits: Limits | None) -> BinaryTab
     stored = places.parsed(file)
     # The stamp is taken before reading: a change in between makes it stale, and the file is verified again.
     stamp = Stamp.of(places.in_data(file) or places.in_cache(file))
-    table = parsed_cache.read(stored, stamp)
+    table = read_parsed(stored, stamp)
     if table is not None:
         return table
     verified = obtain(file, places, limits)
     table = parse(verified.content, file.name)
     if verified.origin == "download":
         stamp = Stamp.of(verified.path)
-    parsed_cache.write(stored, table, stamp)
+    write_parsed(stored, table, stamp)
     return table
 
 

@@ -4,11 +4,9 @@ import os
 
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import RandomState
-from xspn.paper.datasets.ballots import NAY, NOT_VOTING, YEA, Ballots, distinct
-from xspn.paper.datasets.csv_tables import rows_of
 from xspn.paper.datasets.dataset import Dataset
-from xspn.paper.datasets.places import AnyPath
-from xspn.paper.datasets.splits import Share
+from xspn.paper.datasets.files import AnyPath
+from xspn.paper.datasets.votes import NAY, NOT_VOTING, YEA, Ballots, Share, distinct, rows_of
 
 VOTEVIEW = "https://voteview.com/static/data/out"
 VOTE_COLUMNS = ("congress", "chamber", "rollnumber", "icpsr", "cast_code")

@@ -11,7 +11,7 @@ from scipy.special import stdtr
 
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError
-from xspn.paper.datasets.catalogue import names
+from xspn.paper.datasets.catalog import names
 from xspn.paper.experiments.results import Experiment, Result
 
 Mark = Literal["better", "equal", "worse"]

@@ -7,10 +7,10 @@ from functools import lru_cache
 import numpy as np
 
 from xspn.paper import datasets
-from xspn.paper.datasets.catalogue import info, names
+from xspn.paper.datasets.catalog import info, names
 from xspn.paper.datasets.dataset import BinaryTable, Dataset
+from xspn.paper.datasets.files import Places
 from xspn.paper.datasets.loading import whereabouts
-from xspn.paper.datasets.places import Places
 
 HELD_OUT = 5  # every fifth training row, where the validation file cannot be used
 

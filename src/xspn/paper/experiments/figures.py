@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 from xspn.circuit import Circuit
 from xspn.graph.nodes import Product
 from xspn.leaves import Bernoulli, Exchangeable
-from xspn.paper.datasets.catalogue import info
+from xspn.paper.datasets.catalog import info
 from xspn.paper.experiments.comparison import Chosen, DataKey
 from xspn.paper.experiments.data import availability, dataset
 from xspn.paper.experiments.evaluation import METHODS
@@ -29,7 +29,7 @@ from xspn.plotting import (
 )
 
 if TYPE_CHECKING:
-    from xspn.plotting.bars import Values
+    from xspn.plotting.result_charts import Values
 
 # P(number of ones) of figure 1's three exchangeable variables: odd numbers are likely, which no two of them tell.
 FIGURE1_COUNTS = (0.1, 0.4, 0.1, 0.4)

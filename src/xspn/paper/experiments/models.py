@@ -13,7 +13,7 @@ from xspn.core.errors import ParameterError
 from xspn.core.registry import Registry
 from xspn.estimators import MEVM, XSPN, XSPNClassifier
 from xspn.paper.baselines import MADE, MEVMClassifier, XGBoost
-from xspn.paper.datasets.catalogue import info
+from xspn.paper.datasets.catalog import info
 from xspn.paper.experiments.results import Setting
 from xspn.paper.presets import paper_classifier, paper_model
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from xspn.paper.datasets.catalogue import info, names
+from xspn.paper.datasets.catalog import info, names
 from xspn.paper.datasets.classification import CLASSIFICATION_NAMES
 from xspn.paper.datasets.synthetic import CONSTRAINTS
 from xspn.paper.experiments.data import availability

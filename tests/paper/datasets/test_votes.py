@@ -7,7 +7,7 @@ import pytest
 
 from xspn import datasets
 from xspn.core.errors import DataError, DatasetMissingError, ParameterError
-from xspn.paper.datasets.splits import random_splits
+from xspn.paper.datasets.votes import random_splits
 
 VOTES_HEADER = ["congress", "chamber", "rollnumber", "icpsr", "cast_code", "prob"]
 MEMBERS_HEADER = [

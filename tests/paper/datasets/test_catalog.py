@@ -6,7 +6,7 @@ import pytest
 
 from xspn import datasets
 from xspn.core.errors import ParameterError, RegistryError, XSPNError
-from xspn.paper.datasets.catalogue import ENTRIES
+from xspn.paper.datasets.catalog import ENTRIES
 from xspn.paper.datasets.checksums import CHECKSUMS, git_blob_sha1
 
 # The paper's names (table of results) and the public files' names.
