@@ -3,7 +3,7 @@
     XSPN_DATA=../shared/data python benchmarks/accuracy.py [best fast leaves ablation] [--only NAME ...] [--seeds N]
 
 Everything is chosen on training and validation rows; MEVM-l's validation file equals its test file, so that there a
-share of the training rows is kept apart instead. Test rows are scored once, at the end. Two processes; seconds are wall
+fraction of the training rows takes its place. Test rows are scored once, at the end. Two processes; seconds are wall
 time.
 """
 
@@ -129,7 +129,7 @@ def ablation(only: Sequence[str], _: int) -> None:
 
 
 def _ladder(data: datasets.Dataset, test: str | None) -> list[float | None]:
-    """Return the test log-likelihoods of one circuit, of the parts of the best mixture that earned a share, of all."""
+    """Return the test log-likelihoods of one circuit, of the components of the best mixture, and of all of it."""
     whole, _ = fitted(data, exchangeability=test, quality="best")
     chosen = max(whole.search_.tried, key=lambda tried: tried.single).config
     setting = {name: getattr(chosen, name) for name in ("independence_threshold", "min_instances", "fallback")}

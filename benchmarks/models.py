@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from xspn import MEVM, XSPN, Bernoulli, Circuit, Exchangeable, Product, Sum, XSPNClassifier, datasets
 from xspn.paper.baselines import MADE, MEVMClassifier, XGBoost
-from xspn.paper.datasets import LabelledDataset
+from xspn.paper.datasets import LabeledDataset
 
 MEVM_BARS = {
     "threshold": -67.41,
@@ -132,7 +132,7 @@ def made(only: Iterable[str]) -> None:
 # -- classification ----------------------------------------------------------------------------------------
 
 
-def chosen_circuits(data: LabelledDataset, **fixed: Any) -> tuple[XSPNClassifier, dict[str, Any]]:
+def chosen_circuits(data: LabeledDataset, **fixed: Any) -> tuple[XSPNClassifier, dict[str, Any]]:
     """Return the classifier with the smallest log-loss on validation rows, and its settings.
 
     Accuracies would not do to choose by: on 41 or 100 rows most settings have the same one.
@@ -147,7 +147,7 @@ def chosen_circuits(data: LabelledDataset, **fixed: Any) -> tuple[XSPNClassifier
     return fits[best], CLASSIFIERS[best]
 
 
-def opponents(data: LabelledDataset) -> dict[str, Callable[[], Any]]:
+def opponents(data: LabeledDataset) -> dict[str, Callable[[], Any]]:
     """Return how each other classifier is trained."""
     X, y = data.X_train, data.y_train
     found: dict[str, Callable[[], Any]] = {

@@ -152,7 +152,7 @@ def five() -> None:
     print(
         "  Discrete columns are probabilities for us; the mixture gets them with uniform noise of width 1, whose mean"
     )
-    print("  log-density is a lower bound of its log-probability. Its columns are standardised, covariances full.")
+    print("  log-density is a lower bound of its log-probability. Its columns are standardized, covariances full.")
     print(f"  {'table':<15}{'XSPN':>9}{'univariate':>12}{'mixture':>9}{'components':>13}{'seconds':>9}{'mixture':>9}")
     better = 0
     for name, X, domains in five_tables():

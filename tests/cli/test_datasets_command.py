@@ -51,7 +51,7 @@ def test_list_as_json_and_by_group(capsys):
     assert status == 0
     assert [entry["name"] for entry in found] == ["exam", "senate", "house", "bundestag"]
     assert set(found[0]) == {
-        "name", "file_name", "aliases", "group", "n_variables", "n_rows", "source", "licence", "note", "files", "here",
+        "name", "file_name", "aliases", "group", "n_variables", "n_rows", "source", "license", "note", "files", "here",
     }  # fmt: skip
     assert found[1]["n_rows"] == {"train": 500, "valid": 100, "test": 120}
 

@@ -25,7 +25,7 @@ from xspn.core.errors import ParameterError
 from xspn.graph.nodes import LeafNode
 from xspn.leaves import MultivariateGaussian
 from xspn.plotting import draw_circuit
-from xspn.plotting.facts import Facts, segments_of
+from xspn.plotting.facts import NodeFacts, segments_of
 from xspn.plotting.outline import outline
 from xspn.plotting.overview import binned, said_of, thinned
 from xspn.plotting.style import image
@@ -83,7 +83,7 @@ def test_the_outline_keeps_to_its_limits_and_covers_everything(case, max_nodes, 
 @settings(max_examples=40, deadline=None)
 def test_reach_is_the_chance_of_each_leaf(case):
     circuit, _ = case
-    facts = Facts(circuit.graph)
+    facts = NodeFacts(circuit.graph)
     covered = np.zeros(circuit.n_variables)
     for place, node in enumerate(circuit.graph.nodes):
         if isinstance(node, LeafNode):
@@ -140,7 +140,7 @@ def test_every_kind_of_leaf_has_a_line():
     said = "7 exchangeable in 3 blocks, tree of 2, 2 jointly normal, 3 independent"
     assert said in texts(draw_circuit(circuit, max_nodes=5))
     shapes = {segment.shape for segment in segments_of(circuit.root.children)}
-    assert shapes == {"bars", "chances", "shares", "bell", "tree"}
+    assert shapes == {"bars", "chances", "distributions", "bell", "tree"}
 
 
 def test_certain_values_are_contexts_whatever_their_leaf():

@@ -94,7 +94,7 @@ def _info(args: argparse.Namespace) -> int:
         ("variables", str(entry.n_variables)),
         ("rows", " + ".join(str(n) for n in entry.n_rows) + " (train + valid + test)"),
         ("source", entry.repository.address),
-        ("licence", entry.licence),
+        ("license", entry.license),
         ("here", here),
     ]
     facts += [("note", entry.note)] if entry.note else []

@@ -9,8 +9,16 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError, QueryError
-from xspn.plotting.labels import Model, circuit_of, cut, names_of, names_within, said_of_evidence, said_of_value
-from xspn.plotting.style import BLUE, GREY, INK, ORANGE, SERIES, chart_axes, look
+from xspn.plotting.labels import (
+    Model,
+    circuit_of,
+    names_within,
+    said_of_evidence,
+    said_of_value,
+    shortened,
+    variable_names,
+)
+from xspn.plotting.style import BLUE, GRAY, INK, ORANGE, SERIES, chart_axes, look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +55,7 @@ def count_chart(
         >>> figure = count_chart(d.truth, range(10), given={"hot_topic": 1}, data=d.train)
     """
     circuit = circuit_of(model)
-    names = names_of(circuit)
+    names = variable_names(circuit)
     chosen = list(circuit.scope) if variables is None else list(variables)
     columns = circuit.columns.indices(chosen)
     prior = circuit.count_distribution(chosen)
@@ -82,7 +90,7 @@ def _observed(circuit: "Circuit", data: Any, columns: list[int]) -> FloatArray:
 
 
 class _Bins:
-    """Neighbouring counts that share a bar where there would be too many bars."""
+    """Neighboring counts that share a bar where there would be too many bars."""
 
     def __init__(self, size: int) -> None:
         self.step = -(-size // MOST_BARS)
@@ -93,8 +101,8 @@ class _Bins:
     def add_up(self, chances: FloatArray) -> FloatArray:
         return np.asarray(np.add.reduceat(chances, self.starts))
 
-    def bars(self, axes: "Axes", chances: FloatArray, colour: str, label: str) -> None:
-        axes.bar(self.middles, self.add_up(chances), width=0.8 * self.step, color=colour, label=label, zorder=2)
+    def bars(self, axes: "Axes", chances: FloatArray, color: str, label: str) -> None:
+        axes.bar(self.middles, self.add_up(chances), width=0.8 * self.step, color=color, label=label, zorder=2)
 
 
 def _frame(axes: "Axes", drawn: list[FloatArray], bins: _Bins) -> None:
@@ -172,7 +180,7 @@ def _bars(circuit: Circuit, variable: int, before: Any, after: Any) -> list[_Bar
     domain = circuit.domains[variable]
     k = 0 if domain is None else domain.cardinality or 0
     if k == 2 and circuit.labels[variable] is None:
-        return [_Bar(names_of(circuit)[variable], float(before[1]), float(after[1]))]
+        return [_Bar(variable_names(circuit)[variable], float(before[1]), float(after[1]))]
     shown = [1] if k == 2 else range(k)
     return [_Bar(said_of_value(circuit, variable, code), float(before[code]), float(after[code])) for code in shown]
 
@@ -189,9 +197,9 @@ def _draw(bars: list[_Bar], title: str, ax: "Axes | None") -> "Figure":
                   label="without it")  # fmt: skip
         for place, bar in enumerate(bars):
             axes.text(1.02, place, f"{bar.after:.2f}", va="center", color=BLUE, fontweight="bold", fontsize=8.5)
-            axes.text(1.12, place, f"{bar.after - bar.before:+.2f}".replace("-", "−"), va="center", color=GREY,
+            axes.text(1.12, place, f"{bar.after - bar.before:+.2f}".replace("-", "−"), va="center", color=GRAY,
                       fontsize=8.5)  # fmt: skip
-        axes.set_yticks(places, [cut(bar.name, LETTERS) for bar in bars])
+        axes.set_yticks(places, [shortened(bar.name, LETTERS) for bar in bars])
         axes.set_ylim(len(bars) - 0.4, -0.6)
         axes.set_xlim(0, 1)
         axes.grid(axis="y", visible=False)
@@ -206,7 +214,7 @@ def _draw(bars: list[_Bar], title: str, ax: "Axes | None") -> "Figure":
     return axes.figure  # type: ignore[return-value]
 
 
-OUTLIERS = 0.005  # the share of rows below which the axis is cut off
+OUTLIERS = 0.005  # the fraction of rows below which the axis is cut off
 
 
 def likelihood_histogram(
@@ -247,7 +255,7 @@ def likelihood_histogram(
         axes.set_ylim(0, 1.12 * axes.get_ylim()[1])
         axes.grid(axis="x", visible=False)
         axes.set_xlabel("log-likelihood of a row, in nats (to the right is better)")
-        axes.set_ylabel("share of rows")
+        axes.set_ylabel("fraction of rows")
         axes.set_title(title, loc="left")
         axes.legend(loc="upper left")
     return axes.figure  # type: ignore[return-value]
@@ -260,13 +268,13 @@ def _checked(name: str, values: Any) -> FloatArray:
     return array
 
 
-def _one(axes: "Axes", name: str, values: FloatArray, edges: FloatArray, colour: str) -> None:
+def _one(axes: "Axes", name: str, values: FloatArray, edges: FloatArray, color: str) -> None:
     finite = values[np.isfinite(values)]
     impossible = len(values) - len(finite)
     # Rows beyond the left edge are drawn at it: every row is somewhere.
-    shares = np.histogram(np.clip(finite, edges[0], None), edges)[0] / len(values)
+    fractions = np.histogram(np.clip(finite, edges[0], None), edges)[0] / len(values)
     mean = float(finite.mean()) if len(finite) else float("nan")
     label = f"{name}: mean {mean:.2f}".replace("-", "−") + (f", {impossible} rows impossible" if impossible else "")
-    axes.stairs(shares, edges, fill=True, color=colour, alpha=0.28, zorder=2)
-    axes.stairs(shares, edges, color=colour, linewidth=1.6, label=label, zorder=3)
-    axes.axvline(mean, color=colour, linewidth=1.4, linestyle=(0, (4, 2)), zorder=4)
+    axes.stairs(fractions, edges, fill=True, color=color, alpha=0.28, zorder=2)
+    axes.stairs(fractions, edges, color=color, linewidth=1.6, label=label, zorder=3)
+    axes.axvline(mean, color=color, linewidth=1.4, linestyle=(0, (4, 2)), zorder=4)

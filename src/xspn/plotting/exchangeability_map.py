@@ -9,9 +9,9 @@ from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import DataError
 from xspn.leaves import Exchangeable, ExchangeableGaussian
-from xspn.plotting.facts import Facts
-from xspn.plotting.labels import Model, circuit_of, cut, names_of, names_within, shown
-from xspn.plotting.style import GREY, INK, ORANGE, SERIES, look, new_figure
+from xspn.plotting.facts import NodeFacts
+from xspn.plotting.labels import Model, circuit_of, names_within, shortened, shown, variable_names
+from xspn.plotting.style import GRAY, INK, ORANGE, SERIES, look, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,10 +22,10 @@ THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(19, 0, -1))
 
 
 def shared_leaves(circuit: Circuit) -> FloatArray:
-    """Return for each two variables the share of rows for which one exchangeable leaf holds both: (n, n).
+    """Return for each two variables the fraction of rows for which one exchangeable leaf holds both: (n, n).
 
     Variables of one leaf that its statistic does not treat alike do not count as shared. The diagonal says for which
-    share of rows a variable can be interchanged with any other.
+    fraction of rows a variable can be interchanged with any other.
 
     Examples:
         >>> from xspn import Bernoulli, Product, Sum
@@ -34,8 +34,8 @@ def shared_leaves(circuit: Circuit) -> FloatArray:
         >>> shared_leaves(Circuit(Sum([0.25, 0.75], [pair, apart]))).tolist()
         [[0.25, 0.25], [0.25, 0.25]]
     """
-    shares = np.zeros((circuit.n_variables, circuit.n_variables))
-    reach = Facts(circuit.graph).reach
+    fractions = np.zeros((circuit.n_variables, circuit.n_variables))
+    reach = NodeFacts(circuit.graph).reach
     for leaf in circuit.graph.leaves:
         if not isinstance(leaf, Exchangeable | ExchangeableGaussian):
             continue
@@ -45,19 +45,19 @@ def shared_leaves(circuit: Circuit) -> FloatArray:
             groups = leaf.statistic.symmetric_positions(len(variables))
         for group in groups:
             if len(group) > 1:
-                shares[np.ix_(variables[group], variables[group])] += reach[circuit.graph.id_of(leaf)]
-    return shares
+                fractions[np.ix_(variables[group], variables[group])] += reach[circuit.graph.id_of(leaf)]
+    return fractions
 
 
-def grouped_order(shares: FloatArray, threshold: float | None = None) -> tuple[IntArray, list[IntArray], float]:
-    """Return an order in which similar variables are neighbours, and groups that share more than a threshold.
+def grouped_order(fractions: FloatArray, threshold: float | None = None) -> tuple[IntArray, list[IntArray], float]:
+    """Return an order in which similar variables are neighbors, and groups that share more than a threshold.
 
     Groups are clusters by average linkage of at least two variables; each is contiguous in the order.
 
     Args:
-        shares: The matrix.
-        threshold: The least share; by default the one for which threshold × pairs inside groups is largest: a few pairs
-            that are nearly always together weigh less than a large group that often is.
+        fractions: The matrix.
+        threshold: The least fraction; by default the one for which threshold × pairs inside groups is largest: a few
+            pairs that are nearly always together weigh less than a large group that often is.
 
     Returns:
         The order, the groups, and the threshold.
@@ -65,10 +65,10 @@ def grouped_order(shares: FloatArray, threshold: float | None = None) -> tuple[I
     from scipy.cluster.hierarchy import fcluster, leaves_list, linkage, optimal_leaf_ordering
     from scipy.spatial.distance import squareform
 
-    n = len(shares)
+    n = len(fractions)
     if n < 2:
         return np.arange(n), [], threshold or 0.5
-    apart = 1 - np.clip((shares + shares.T) / 2, 0, 1)
+    apart = 1 - np.clip((fractions + fractions.T) / 2, 0, 1)
     np.fill_diagonal(apart, 0)
     distances = squareform(apart, checks=False)
     tree = linkage(distances, "average")
@@ -107,15 +107,15 @@ def exchangeability_map(
     Variables that share leaves stand together; frames mark groups that share a leaf for most rows, with their names.
 
     Args:
-        source: A circuit, an estimator that has learned one, or a matrix of shares between 0 and 1 (such as p-values of
-            pairs).
+        source: A circuit, an estimator that has learned one, or a matrix of numbers between 0 and 1 (such as p-values
+            of pairs).
         names: The variables' names, if the source has none or others shall be shown.
         groups: What is known about each variable (a party, a department): one value each, or {name: value}. It is shown
-            as colours at the edge, and has no influence on the order.
-        threshold: Variables that are together for more than this share of rows, on average, form a group; found from
+            as colors at the edge, and has no influence on the order.
+        threshold: Variables that are together for more than this fraction of rows, on average, form a group; found from
             the matrix by default.
         title: A title.
-        label: What the colours mean.
+        label: What the colors mean.
         ax: Where to draw; a new figure by default.
 
     Examples:
@@ -123,19 +123,19 @@ def exchangeability_map(
         >>> figure = exchangeability_map(datasets.truth("conference"))
         >>> figure = exchangeability_map(np.eye(4), names=["ann", "bob", "cem", "dana"])
     """
-    shares, own_names = _shares(source)
+    fractions, own_names = _fractions(source)
     said = tuple(names) if names is not None else own_names
-    if len(said) != len(shares):
-        raise DataError(f"names: expected {len(shares)}, one for each variable, found {len(said)}")
-    order, groups_found, limit = grouped_order(shares, threshold)
-    found = [group for group in groups_found if len(group) > 2 or len(shares) <= MOST_NAMED]
-    heading = title if title is not None else _heading(len(shares), found)
-    meaning = label or "share of rows for which two variables are in one exchangeable leaf"
+    if len(said) != len(fractions):
+        raise DataError(f"names: expected {len(fractions)}, one for each variable, found {len(said)}")
+    order, groups_found, limit = grouped_order(fractions, threshold)
+    found = [group for group in groups_found if len(group) > 2 or len(fractions) <= MOST_NAMED]
+    heading = title if title is not None else _heading(len(fractions), found)
+    meaning = label or "fraction of rows for which two variables are in one exchangeable leaf"
     with look():
         if ax is None:
             figure = new_figure(7.2, 5.6)
             ax = figure.add_subplot()
-        image = _matrix(ax, shares[np.ix_(order, order)])
+        image = _matrix(ax, fractions[np.ix_(order, order)])
         _frames(ax, [shown(said[v]) for v in order], order, found)
         _axis(ax, [shown(said[v]) for v in order])
         if groups is not None:
@@ -151,12 +151,12 @@ def exchangeability_map(
     return ax.figure  # type: ignore[return-value]
 
 
-def _shares(source: Any) -> tuple[FloatArray, tuple[str, ...]]:
+def _fractions(source: Any) -> tuple[FloatArray, tuple[str, ...]]:
     """Return the matrix and the names of its variables."""
     if not isinstance(source, np.ndarray):
         circuit = circuit_of(source)
         inside = np.array(list(circuit.scope))
-        names = circuit.names or names_of(circuit)
+        names = circuit.names or variable_names(circuit)
         return shared_leaves(circuit)[np.ix_(inside, inside)], tuple(names[v] for v in inside)
     if source.ndim != 2 or source.shape[0] != source.shape[1] or np.isnan(source).any():
         raise DataError(f"exchangeability_map: expected a square matrix without NaN, found shape {source.shape}")
@@ -170,14 +170,14 @@ def _heading(n: int, found: list[IntArray]) -> str:
     return f"{sum(map(len, found))} of {n} variables in {groups}, interchangeable within"
 
 
-def _matrix(axes: "Axes", shares: FloatArray) -> Any:
+def _matrix(axes: "Axes", fractions: FloatArray) -> Any:
     from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 
-    colours = LinearSegmentedColormap.from_list("shares", PALE_TO_DARK).with_extremes(bad="#E9ECEF")
-    others = np.where(np.eye(len(shares), dtype=bool), np.nan, shares)
+    colors = LinearSegmentedColormap.from_list("fractions", PALE_TO_DARK).with_extremes(bad="#E9ECEF")
+    others = np.where(np.eye(len(fractions), dtype=bool), np.nan, fractions)
     largest = max(0.1, float(np.nanmax(others, initial=0.0)))
-    # Steeper for small shares: a large group is often together in part of the rows only.
-    image = axes.imshow(others, cmap=colours, norm=PowerNorm(0.6, 0, largest), interpolation="nearest", aspect="equal")
+    # Steeper for small fractions: a large group is often together in part of the rows only.
+    image = axes.imshow(others, cmap=colors, norm=PowerNorm(0.6, 0, largest), interpolation="nearest", aspect="equal")
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(True)
@@ -215,25 +215,25 @@ def _axis(axes: "Axes", names: list[str]) -> None:
     axes.tick_params(length=0)
     axes.set_xticks([])
     if n <= MOST_NAMED:
-        axes.set_yticks(range(n), [cut(name, LETTERS) for name in names], fontsize=min(8.0, 280 / n))
+        axes.set_yticks(range(n), [shortened(name, LETTERS) for name in names], fontsize=min(8.0, 280 / n))
     else:
         axes.set_yticks([])
-        axes.set_ylabel(f"{n} variables, those that share leaves together", color=GREY)
+        axes.set_ylabel(f"{n} variables, those that share leaves together", color=GRAY)
 
 
 def _known_groups(axes: "Axes", values: list[Any]) -> None:
-    """Draw a strip of colours above the map: what is known about each variable."""
+    """Draw a strip of colors above the map: what is known about each variable."""
     from matplotlib.patches import Patch, Rectangle
 
     n = len(values)
     kinds = sorted({value for value in values if value is not None}, key=str)
-    colour = {kind: SERIES[place % len(SERIES)] for place, kind in enumerate(kinds)}
+    color = {kind: SERIES[place % len(SERIES)] for place, kind in enumerate(kinds)}
     high = 0.025 * n
     for place, value in enumerate(values):
         if value is not None:
             corner = (place - 0.5, -0.5 - 1.3 * high)
-            axes.add_patch(Rectangle(corner, 1, high, color=colour[value], linewidth=0, clip_on=False))
-    patches = [Patch(color=colour[kind], label=shown(kind)) for kind in kinds]
+            axes.add_patch(Rectangle(corner, 1, high, color=color[value], linewidth=0, clip_on=False))
+    patches = [Patch(color=color[kind], label=shown(kind)) for kind in kinds]
     axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.02, 1.06), fontsize=7.5, labelcolor=INK)
 
 

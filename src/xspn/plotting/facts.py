@@ -24,14 +24,14 @@ def family_of(leaf: LeafNode) -> Family:
     return "exchangeable" if isinstance(leaf, Exchangeable | ExchangeableGaussian) else "pairs"
 
 
-class Facts:
+class NodeFacts:
     """Facts about the nodes of a graph, by their ids; each is computed at the first question.
 
     Examples:
         >>> from xspn import Bernoulli, Product
         >>> pair = Exchangeable.from_class_probabilities([0, 1], [0.2, 0.5, 0.3])
         >>> other = Product([Bernoulli(0, p=0.1), Bernoulli(1, p=0.4)])
-        >>> facts = Facts(Graph(Sum([0.25, 0.75], [pair, other])))
+        >>> facts = NodeFacts(Graph(Sum([0.25, 0.75], [pair, other])))
         >>> facts.reach.tolist()
         [0.25, 0.75, 0.75, 0.75, 1.0]
         >>> facts.makeup[-1].tolist()  # half a variable is exchangeable, on average
@@ -91,7 +91,7 @@ class Facts:
         return len(seen)
 
 
-Shape = Literal["bars", "chances", "shares", "bell", "tree"]
+Shape = Literal["bars", "chances", "distributions", "bell", "tree"]
 CERTAIN = 0.01  # a value that is all but sure below a sum names the branch that it is on
 
 
@@ -101,8 +101,8 @@ class Segment:
 
     Attributes:
         family: How its variables hang together.
-        shape: What to draw: "bars" for P(number of ones = t), "chances" for P(x = 1) of each of several bits, "shares"
-            for P(x = v) of each of several variables, "bell" for real numbers, "tree".
+        shape: What to draw: "bars" for P(number of ones = t), "chances" for P(x = 1) of each of several bits,
+            "distributions" for P(x = v) of each of several variables, "bell" for real numbers, "tree".
         size: How many variables it has.
         values: One row of numbers, or one for each variable.
     """
@@ -128,7 +128,7 @@ def segments_of(leaves: Sequence[Node]) -> list[Segment]:
     if bits:
         segments.append(Segment("independent", "chances", len(bits), (tuple(bits),)))
     if categories:
-        segments.append(Segment("independent", "shares", len(categories), tuple(categories)))
+        segments.append(Segment("independent", "distributions", len(categories), tuple(categories)))
     others = [leaf for leaf in leaves if isinstance(leaf, Leaf) and not isinstance(leaf, Bernoulli | Categorical)]
     alone = [leaf for leaf in others if len(leaf.variables) == 1]
     if alone:
@@ -145,9 +145,9 @@ def _of_several(leaf: Leaf) -> Segment:
     if isinstance(leaf, Exchangeable):
         if leaf.statistic.cardinality == 2:
             return Segment(family, "bars", size, (tuple(map(float, leaf.count_distribution())),))
-        shares = leaf.marginals(np.full((1, size), np.nan))[0]
+        marginals = leaf.marginals(np.full((1, size), np.nan))[0]
         groups = leaf.statistic.symmetric_positions(size)
-        return Segment(family, "shares", size, tuple(tuple(map(float, shares[group[0]])) for group in groups))
+        return Segment(family, "distributions", size, tuple(tuple(map(float, marginals[group[0]])) for group in groups))
     return Segment(family, "bell", size)
 
 

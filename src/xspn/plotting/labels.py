@@ -25,14 +25,14 @@ def names_within(names: Sequence[str], letters: int) -> str:
     """
     said = _runs(names)
     if len(", ".join(said)) <= letters or len(said) == 1:
-        return cut(", ".join(said), letters)
+        return shortened(", ".join(said), letters)
     last = f"… {said[-1]}"
     shown: list[str] = []
     for name in said[:-1]:
         if len(", ".join([*shown, name, last])) > letters:
             break
         shown.append(name)
-    return ", ".join([*shown, last]) if shown else cut(f"{said[0]}, …", letters)
+    return ", ".join([*shown, last]) if shown else shortened(f"{said[0]}, …", letters)
 
 
 def _runs(names: Sequence[str]) -> list[str]:
@@ -63,10 +63,10 @@ def _split(name: str) -> tuple[str, str]:
 
 def shown(name: object) -> str:
     """Return a name or a value as it can be drawn: in one line, and of a length that a picture can hold."""
-    return cut(printable(str(name)), LONGEST)
+    return shortened(printable(str(name)), LONGEST)
 
 
-def cut(text: str, letters: int) -> str:
+def shortened(text: str, letters: int) -> str:
     """Return as much of a text as there is room for."""
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
@@ -82,18 +82,18 @@ def circuit_of(model: Any) -> Circuit:
     return circuit
 
 
-def names_of(circuit: Circuit) -> tuple[str, ...]:
+def variable_names(circuit: Circuit) -> tuple[str, ...]:
     """Return the variables' names, in one line each: X0, X1, … where they have none."""
     return tuple(map(shown, circuit.names or [f"X{i}" for i in range(circuit.n_variables)]))
 
 
 def said_of_value(circuit: Circuit, variable: int, code: int) -> str:
     """Write that a variable has a value, by the value's label if it has one."""
-    return f"{names_of(circuit)[variable]} = {shown(circuit.columns.label(variable, code))}"
+    return f"{variable_names(circuit)[variable]} = {shown(circuit.columns.label(variable, code))}"
 
 
 def said_of_evidence(circuit: Circuit, given: Mapping[Any, Any], letters: int = 60) -> str:
     """Write evidence in a line."""
-    names = names_of(circuit)
+    names = variable_names(circuit)
     said = [f"{names[key] if isinstance(key, int) else shown(key)} = {shown(value)}" for key, value in given.items()]
     return names_within(said, letters)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xspn.plotting.style import GREY, INK, SERIES, look, new_figure
+from xspn.plotting.style import GRAY, INK, SERIES, look, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,8 +81,8 @@ def grouped_bars(
         for place, (name, values) in enumerate(series.items()):
             where = np.arange(len(names)) + step * (place - (len(series) - 1) / 2)
             heights = [np.nan if v is None else v for v in values]
-            colour = SERIES[place % len(SERIES)]
-            axes.bar(where, heights, width=step * 0.88, color=colour, label=name)
+            color = SERIES[place % len(SERIES)]
+            axes.bar(where, heights, width=step * 0.88, color=color, label=name)
             printed = published.get(name, [])
             for x, value in zip(where, printed, strict=False):
                 if value is not None:
@@ -92,7 +92,7 @@ def grouped_bars(
         axes.set_xticks(range(len(names)), names)
         axes.set_ylim(lowest, 1.0 + 0.02 * (1 - lowest))
         axes.grid(axis="x", visible=False)
-        axes.spines["bottom"].set_color(GREY)
+        axes.spines["bottom"].set_color(GRAY)
         axes.tick_params(axis="x", length=0)
         axes.set_ylabel(label)
         axes.set_title(title)
@@ -118,18 +118,18 @@ def named_scatter(
     title: str,
     x_label: str,
     y_label: str,
-    centre: tuple[float, float] | None = None,
+    center: tuple[float, float] | None = None,
     log_x: bool = False,
     linear_within: float | None = None,
 ) -> "Figure":
-    """Draw points with their names, coloured by group.
+    """Draw points with their names, colored by group.
 
     Args:
         points: The points.
         title: The title.
         x_label: What the horizontal axis means.
         y_label: What the vertical axis means.
-        centre: Where to draw two lines that cut the plane into four fields.
+        center: Where to draw two lines that cut the plane into four fields.
         log_x: Whether the horizontal axis is logarithmic.
         linear_within: Draw the vertical axis linearly up to here and logarithmically beyond, on both sides of zero.
     """
@@ -149,9 +149,9 @@ def named_scatter(
             axes.set_yscale("symlog", linthresh=linear_within)
             axes.yaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")
         axes.margins(0.1)
-        if centre is not None:
-            axes.axvline(centre[0], color=GREY, linewidth=0.9)
-            axes.axhline(centre[1], color=GREY, linewidth=0.9)
+        if center is not None:
+            axes.axvline(center[0], color=GRAY, linewidth=0.9)
+            axes.axhline(center[1], color=GRAY, linewidth=0.9)
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         axes.set_title(title)
@@ -195,7 +195,7 @@ def _overlap(first: Any, second: Any) -> float:
 
 
 Times = Mapping[str, Mapping[int, float]]
-End = tuple[float, float, str, str]  # x, y, method, colour
+End = tuple[float, float, str, str]  # x, y, method, color
 LINE_POINTS = 11.0  # the least distance of two names
 
 
@@ -229,10 +229,10 @@ def _panel(axes: "Axes", times: Mapping[str, Times]) -> list[End]:
     sizes = sorted({size for sets in times.values() for line in sets.values() for size in line})
     axes.set_yscale("log")
     ends: list[End] = []
-    for colour, (method, sets) in zip(SERIES, times.items(), strict=False):
-        known, medians = _lines(axes, sets, sizes, colour)
+    for color, (method, sets) in zip(SERIES, times.items(), strict=False):
+        known, medians = _lines(axes, sets, sizes, color)
         if known:
-            ends.append((known[-1], medians[-1], method, colour))
+            ends.append((known[-1], medians[-1], method, color))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False))  # numbers, not formulas
     axes.set_xticks(sizes)
@@ -241,15 +241,15 @@ def _panel(axes: "Axes", times: Mapping[str, Times]) -> list[End]:
     return ends
 
 
-def _lines(axes: "Axes", sets: Times, sizes: list[int], colour: str) -> tuple[list[int], list[float]]:
+def _lines(axes: "Axes", sets: Times, sizes: list[int], color: str) -> tuple[list[int], list[float]]:
     """Draw the lines of one method; return the sizes it has, and the medians there."""
     for line in sets.values():
         own = sorted(line)
-        axes.plot(own, [line[size] for size in own], color=colour, alpha=0.25, linewidth=0.9)
+        axes.plot(own, [line[size] for size in own], color=color, alpha=0.25, linewidth=0.9)
     middle = {size: [line[size] for line in sets.values() if size in line] for size in sizes}
     known = [size for size in sizes if middle[size]]
     medians = [float(np.median(middle[size])) for size in known]
-    axes.plot(known, medians, color=colour, linewidth=2.2, marker="o", markersize=4.5)
+    axes.plot(known, medians, color=color, linewidth=2.2, marker="o", markersize=4.5)
     return known, medians
 
 
@@ -262,6 +262,6 @@ def _name(axes: "Axes", ends: list[End]) -> None:
     for i in range(1, len(places)):
         places[i] = max(places[i], places[i - 1] + LINE_POINTS)
     places -= (places - own).mean() if len(places) else 0.0  # down again by as much as they were pushed up
-    for (x, y, method, colour), shift in zip(ordered, places - own, strict=True):
-        where: dict[str, Any] = {"textcoords": "offset points", "va": "center", "color": colour, "fontweight": "bold"}
+    for (x, y, method, color), shift in zip(ordered, places - own, strict=True):
+        where: dict[str, Any] = {"textcoords": "offset points", "va": "center", "color": color, "fontweight": "bold"}
         axes.annotate(method, (x, y), (9, float(shift)), **where)

@@ -11,8 +11,8 @@ from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves import Bernoulli, Exchangeable
 from xspn.leaves.base import Leaf
 from xspn.plotting.facts import certain_factors, certain_value
-from xspn.plotting.labels import names_of, said_of_value
-from xspn.plotting.style import BLUE, GREEN, GREY, INK, ORANGE, PANEL, PAPER
+from xspn.plotting.labels import said_of_value, variable_names
+from xspn.plotting.style import BLUE, GRAY, GREEN, INK, ORANGE, PANEL, PAPER
 from xspn.plotting.tree_layout import Box
 from xspn.statistics import Count
 
@@ -92,7 +92,7 @@ class _Sketcher:
 
     def __init__(self, circuit: Circuit, contexts: bool) -> None:
         self.circuit = circuit
-        self.names = names_of(circuit)
+        self.names = variable_names(circuit)
         self.contexts = contexts
 
     def draw(self, node: Node) -> Sketch:
@@ -179,7 +179,7 @@ def draw_edge(axes: "Axes", above: Sketch, below: Sketch, lines: list[str]) -> N
     middle = above.y + above.height / 2
     # Straight down past the boxes of the same level first: behind those an edge could not be followed.
     turn = above.floor if above.floor > above.y + above.height + 0.02 else middle
-    axes.plot([above.x, above.x, below.x], [middle, turn, below.y], color=GREY, linewidth=0.8, zorder=1)
+    axes.plot([above.x, above.x, below.x], [middle, turn, below.y], color=GRAY, linewidth=0.8, zorder=1)
     if not lines:
         return
     x = above.x + LABEL_AT * (below.x - above.x)
@@ -205,31 +205,31 @@ def draw_edge(axes: "Axes", above: Sketch, below: Sketch, lines: list[str]) -> N
 def _circle(axes: "Axes", part: Sketch) -> None:
     from matplotlib.patches import Circle
 
-    colour = INK if part.kind == "sum" else GREY
+    color = INK if part.kind == "sum" else GRAY
     middle = (part.x, part.y + part.height / 2)
-    axes.add_patch(Circle(middle, CIRCLE / 2, facecolor=PAPER, edgecolor=colour, linewidth=1.1, zorder=3))
+    axes.add_patch(Circle(middle, CIRCLE / 2, facecolor=PAPER, edgecolor=color, linewidth=1.1, zorder=3))
     # Drawn rather than written: the signs of a font never sit in the middle.
     arm, (x, y) = CIRCLE * 0.24, middle
     strokes = [((-1.0, 0.0), (1.0, 0.0)), ((0.0, -1.0), (0.0, 1.0))]
     if part.kind == "product":
         strokes = [((-0.75, -0.75), (0.75, 0.75)), ((-0.75, 0.75), (0.75, -0.75))]
     for (x0, y0), (x1, y1) in strokes:
-        axes.plot([x + arm * x0, x + arm * x1], [y + arm * y0, y + arm * y1], color=colour, linewidth=1.2, zorder=4)
+        axes.plot([x + arm * x0, x + arm * x1], [y + arm * y0, y + arm * y1], color=color, linewidth=1.2, zorder=4)
 
 
-def _frame(axes: "Axes", part: Sketch, colour: str) -> None:
+def _frame(axes: "Axes", part: Sketch, color: str) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     left = part.x - part.width / 2
     style = "round,pad=0,rounding_size=0.05"
     axes.add_patch(
-        FancyBboxPatch((left, part.y), part.width, part.height, boxstyle=style, facecolor=PANEL, edgecolor=colour,
+        FancyBboxPatch((left, part.y), part.width, part.height, boxstyle=style, facecolor=PANEL, edgecolor=color,
                        linewidth=0.9, zorder=2)
     )  # fmt: skip
 
 
 def _text_box(axes: "Axes", part: Sketch) -> None:
-    _frame(axes, part, GREY)
+    _frame(axes, part, GRAY)
     step = 0.145
     top = part.y + part.height / 2 - step * (len(part.lines) - 1) / 2
     for place, line in enumerate(part.lines):
@@ -241,8 +241,8 @@ def _panel(axes: "Axes", part: Sketch) -> None:
     from matplotlib.patches import Rectangle
 
     is_count = part.kind == "counts"
-    colour = BLUE if is_count else GREEN
-    _frame(axes, part, colour)
+    color = BLUE if is_count else GREEN
+    _frame(axes, part, color)
     axes.text(part.x, part.y + TITLE / 2 + 0.01, part.lines[0], ha="center", va="center", fontsize=FONT, zorder=4)
     inner, base = part.width - 0.16, part.y + part.height - FOOT
     left, room = part.x - inner / 2, part.height - TITLE - FOOT - 0.04
@@ -252,11 +252,11 @@ def _panel(axes: "Axes", part: Sketch) -> None:
         height = room * value / highest
         axes.add_patch(
             Rectangle(
-                (left + step * (place + 0.1), base - height), 0.8 * step, height, color=colour, linewidth=0, zorder=3
+                (left + step * (place + 0.1), base - height), 0.8 * step, height, color=color, linewidth=0, zorder=3
             )
         )
-    axes.plot([left, left + inner], [base, base], color=GREY, linewidth=0.6, zorder=3)
-    small: dict[str, Any] = {"fontsize": FONT - 2, "va": "center", "color": GREY, "zorder": 4}
+    axes.plot([left, left + inner], [base, base], color=GRAY, linewidth=0.6, zorder=3)
+    small: dict[str, Any] = {"fontsize": FONT - 2, "va": "center", "color": GRAY, "zorder": 4}
     foot = base + FOOT / 2
     if is_count:
         axes.text(left + step / 2, foot, "0", ha="center", **small)

@@ -37,8 +37,8 @@ def draw_circuit(
     independent bits of one product are one panel. A bit that is certain in a branch of a sum is written at its edge: it
     is the context that the branch stands for.
 
-    A larger one is drawn from left to right, with lines as wide as the share of rows that take them. What covers most
-    rows and variables is opened up first; the rest stays folded, as a card that shows how many ones its variables
+    A larger one is drawn from left to right, with lines as wide as the fraction of rows that take them. What covers
+    most rows and variables is opened up first; the rest stays folded, as a card that shows how many ones its variables
     have, how many nodes it holds, and what its leaves are. A part that occurs again is drawn once and referred to.
 
     Args:

@@ -1,4 +1,4 @@
-"""The catalogue: names, numbers, checksums."""
+"""The catalog: names, numbers, checksums."""
 
 import re
 
@@ -101,7 +101,7 @@ def test_the_checksum_is_gits():
 def test_entries_say_where_they_come_from():
     for entry in ENTRIES:
         assert entry.repository.address.startswith("https://github.com/")
-        assert entry.licence
+        assert entry.license
         assert entry.to_dict()["n_rows"]["train"] == entry.n_train
 
 

@@ -135,7 +135,7 @@ class TrainingOptions:
         learning_rate: The step size of Adam.
         batch_size: Rows per step; each step takes the next order.
         l1: The penalty on absolute weights, which keeps few inputs per unit.
-        averaging: The share of the past in the running average of the weights; the average is what is kept.
+        averaging: The fraction of the past in the running average of the weights; the average is what is kept.
         max_epochs: The largest number of passes over the data.
         patience: Stop after so many passes without a better validation log-likelihood.
         device: Where PyTorch computes.
@@ -220,10 +220,10 @@ class _Trainer:
 
     def _follow(self) -> None:
         """Move the running average; at first it forgets faster, so that the random start does not linger."""
-        share = min(self.options.averaging, self.steps / (self.steps + 10))
+        fraction = min(self.options.averaging, self.steps / (self.steps + 10))
         with self.torch.no_grad():
             for mean, values in zip(self.average, self.parameters, strict=True):
-                mean.lerp_(values, 1 - share)
+                mean.lerp_(values, 1 - fraction)
 
     def averaged(self) -> Network:
         """Return the network with averaged weights."""
@@ -248,10 +248,10 @@ class MADE(DensityMixin, TableInput):  # type: ignore[misc]
         learning_rate: The step size of Adam.
         batch_size: Rows per step.
         l1: The penalty on absolute weights.
-        averaging: The share of the past in the running average of the weights.
+        averaging: The fraction of the past in the running average of the weights.
         max_epochs: The largest number of passes over the data.
         patience: Stop after so many passes without a better validation log-likelihood.
-        validation_fraction: The share of rows that is held out to stop early, if `fit` is given no validation rows.
+        validation_fraction: The fraction of rows that is held out to stop early, if `fit` is given no validation rows.
         device: Where PyTorch computes: "cpu", "cuda", …
         binarize: Values above this number count as 1, others as 0; None takes zeros and ones only.
         random_state: A seed.
@@ -299,7 +299,7 @@ class MADE(DensityMixin, TableInput):  # type: ignore[misc]
         Args:
             X: A table of zeros and ones (array or DataFrame; bool, int or float).
             y: Ignored.
-            X_valid: Rows that tell when to stop; by default a random share of X is held out.
+            X_valid: Rows that tell when to stop; by default a random fraction of X.
         """
         for name in ("hidden_units", "n_orderings", "batch_size", "max_epochs", "patience"):
             at_least(name, getattr(self, name), 1)
@@ -308,22 +308,22 @@ class MADE(DensityMixin, TableInput):  # type: ignore[misc]
         )
         bits, rng = self._training_bits(X), generator(self.random_state)
         if X_valid is None:
-            bits, valid = self._held_out(bits, rng)
+            bits, valid = self._validation_split(bits, rng)
         else:
             valid = binary_table(self._codes(X_valid), self.columns_.names)
         orderings = Orderings.random(self.n_orderings, bits.shape[1], self.hidden_units, rng)
         self.network_, self.valid_log_likelihoods_ = train(bits, valid, orderings, options, rng)
         return self
 
-    def _held_out(self, bits: Bits, rng: np.random.Generator) -> tuple[Bits, Bits]:
+    def _validation_split(self, bits: Bits, rng: np.random.Generator) -> tuple[Bits, Bits]:
         """Return the rows to train on and those to stop by."""
-        share = self.validation_fraction
-        if not is_real_number(share) or not 0 < share < 1:
-            raise ParameterError(f"validation_fraction: expected a number between 0 and 1, found {share!r}")
+        fraction = self.validation_fraction
+        if not is_real_number(fraction) or not 0 < fraction < 1:
+            raise ParameterError(f"validation_fraction: expected a number between 0 and 1, found {fraction!r}")
         if len(bits) < 2:
             raise DataError("X: expected at least two rows, one of them to stop by, found n_samples = 1 (1 sample)")
         order = rng.permutation(len(bits))
-        size = min(max(1, round(share * len(bits))), len(bits) - 1)
+        size = min(max(1, round(fraction * len(bits))), len(bits) - 1)
         return bits[order[size:]], bits[order[:size]]
 
     def score_samples(self, X: Any) -> FloatArray:

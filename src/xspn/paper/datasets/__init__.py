@@ -10,9 +10,9 @@ Examples:
 """
 
 from xspn.paper.datasets.catalog import Entry, info, names
-from xspn.paper.datasets.classification import LabelledDataset, classification, with_target
+from xspn.paper.datasets.classification import LabeledDataset, classification, with_target
 from xspn.paper.datasets.dataset import Dataset
-from xspn.paper.datasets.download import Limits
+from xspn.paper.datasets.download import DownloadLimits
 from xspn.paper.datasets.loading import Fetched, fetch, load
 from xspn.paper.datasets.synthetic import make, truth
 from xspn.paper.datasets.votes import from_votes
@@ -20,10 +20,10 @@ from xspn.paper.datasets.voteview import from_voteview
 
 __all__ = [
     "Dataset",
+    "DownloadLimits",
     "Entry",
     "Fetched",
-    "LabelledDataset",
-    "Limits",
+    "LabeledDataset",
     "classification",
     "fetch",
     "from_votes",

@@ -20,13 +20,13 @@ class Repository:
         owner: The account.
         name: The repository; also the first folder of a data folder's layout.
         branch: The branch.
-        licence: What is known of the terms.
+        license: What is known of the terms.
     """
 
     owner: str
     name: str
     branch: str
-    licence: str
+    license: str
 
     @property
     def address(self) -> str:
@@ -65,7 +65,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One data set of the catalogue.
+    """One data set of the catalog.
 
     Attributes:
         name: The name in the paper.
@@ -109,9 +109,9 @@ class Entry:
         return self.n_train, self.n_valid, self.n_test
 
     @property
-    def licence(self) -> str:
+    def license(self) -> str:
         """What is known of the terms under which the files are published."""
-        return self.repository.licence
+        return self.repository.license
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -134,7 +134,7 @@ class Entry:
             "n_variables": self.n_variables,
             "n_rows": dict(zip(SPLITS, self.n_rows, strict=True)),
             "source": self.repository.address,
-            "licence": self.licence,
+            "license": self.license,
             "note": self.note,
             "files": [{"split": f.split, "path": f.relative_path, "git_blob_sha1": f.sha1} for f in self.files],
         }
@@ -150,7 +150,7 @@ DEBD = Repository(
     "arranger1044",
     "DEBD",
     "master",
-    "the repository states no licence; free for research by custom, cite the papers that introduced the sets",
+    "the repository states no license; free for research by custom, cite the papers that introduced the sets",
 )
 
 _SAME_FILE = (
@@ -263,7 +263,7 @@ def names(group: Group | None = None) -> tuple[str, ...]:
 
 
 def info(name: str) -> Entry:
-    """Return what the catalogue knows of a data set: by the paper's name or the files', in any case.
+    """Return what the catalog knows of a data set: by the paper's name or the files', in any case.
 
     Examples:
         >>> info("Reut.-52").file_name, info("BAUDIO").name, info("mevm_small").name

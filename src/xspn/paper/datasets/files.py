@@ -24,7 +24,7 @@ from xspn.core.files import write_bytes
 from xspn.paper.datasets.catalog import SourceFile
 from xspn.paper.datasets.checksums import git_blob_sha1
 from xspn.paper.datasets.dataset import BinaryTable
-from xspn.paper.datasets.download import Limits, download
+from xspn.paper.datasets.download import DownloadLimits, download
 
 PUBLIC_BASE = "https://raw.githubusercontent.com/{owner}/{repository}/{branch}/{path}"
 SCHEMES = ("https://", "http://", "file://")
@@ -143,7 +143,7 @@ class Verified:
     path: Path | None
 
 
-def obtain(file: SourceFile, places: Places, limits: Limits | None = None) -> Verified:
+def obtain(file: SourceFile, places: Places, limits: DownloadLimits | None = None) -> Verified:
     """Return the file's verified content: from the data folder, the cache, or the public address, in this order.
 
     A damaged file in the user's own folder is an error (and is left to the user); one in the cache is deleted and
@@ -163,7 +163,7 @@ def obtain(file: SourceFile, places: Places, limits: Limits | None = None) -> Ve
 
 
 def check(content: bytes, file: SourceFile, where: str, advice: str) -> None:
-    """Raise `ChecksumError` unless the content is what the catalogue says."""
+    """Raise `ChecksumError` unless the content is what the catalog says."""
     found = git_blob_sha1(content)
     if found != file.sha1:
         raise ChecksumError(
@@ -199,7 +199,7 @@ def _read_cached(path: Path, file: SourceFile) -> bytes | None:
     return None
 
 
-def _download(file: SourceFile, places: Places, limits: Limits | None) -> bytes:
+def _download(file: SourceFile, places: Places, limits: DownloadLimits | None) -> bytes:
     address = places.address(file)
     ways = (
         f"Two ways to provide it: set XSPN_DATA to a folder that holds it as {file.relative_path}, "
@@ -211,7 +211,7 @@ def _download(file: SourceFile, places: Places, limits: Limits | None) -> bytes:
         )
     advice = f"the server or the way to it altered it; try again later, or use another source. {ways}"
     # The table of properties implies the size; twice as much leaves room for other line ends, not for a wrong address.
-    own = limits or Limits(size=2 * file.expected_size + (1 << 20))
+    own = limits or DownloadLimits(size=2 * file.expected_size + (1 << 20))
     try:
         return download(address, own, lambda content: check(content, file, address, advice), file.name)
     except ChecksumError:

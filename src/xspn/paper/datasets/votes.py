@@ -18,18 +18,18 @@ from xspn.paper.datasets.dataset import Dataset
 from xspn.paper.datasets.download import download
 from xspn.paper.datasets.files import SCHEMES, AnyPath
 
-Share = int | float
+SplitSize = int | float
 
 
 def random_splits(
-    n_rows: int, n_valid: Share = 0.15, n_test: Share = 0.15, random_state: RandomState = 0
+    n_rows: int, n_valid: SplitSize = 0.15, n_test: SplitSize = 0.15, random_state: RandomState = 0
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return the rows of training, validation and test, each in their old order.
 
     Args:
         n_rows: The number of rows.
-        n_valid: The number of validation rows, or their share if it is below 1.
-        n_test: The number of test rows, or their share if it is below 1.
+        n_valid: The number of validation rows, or their fraction if it is below 1.
+        n_test: The number of test rows, or their fraction if it is below 1.
         random_state: The seed.
 
     Examples:
@@ -47,12 +47,12 @@ def random_splits(
     return np.sort(order[valid + test :]), np.sort(order[:valid]), np.sort(order[valid : valid + test])
 
 
-def _count(share: Share, n_rows: int, what: str) -> int:
-    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not share >= 0:
-        raise ParameterError(f"{what}: expected a number of rows or a share of them, found {share!r}")
-    if share >= 1 and share != int(share):
-        raise ParameterError(f"{what}: expected a whole number of rows or a share below 1, found {share!r}")
-    return round(n_rows * share) if share < 1 else int(share)
+def _count(size: SplitSize, n_rows: int, what: str) -> int:
+    if isinstance(size, bool) or not isinstance(size, int | float | np.number) or not size >= 0:
+        raise ParameterError(f"{what}: expected a number of rows or a fraction of them, found {size!r}")
+    if size >= 1 and size != int(size):
+        raise ParameterError(f"{what}: expected a whole number of rows or a fraction below 1, found {size!r}")
+    return round(n_rows * size) if size < 1 else int(size)
 
 
 def rows_of(source: AnyPath, required: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -126,8 +126,8 @@ class Ballots:
         source: str,
         labels: Mapping[str, str] | None = None,
         participation: float = 0.5,
-        n_valid: Share = 0.15,
-        n_test: Share = 0.15,
+        n_valid: SplitSize = 0.15,
+        n_test: SplitSize = 0.15,
         random_state: RandomState = 0,
     ) -> Dataset:
         """Return one row per ballot and one variable per voter: yea is 1, nay or abstention 0.
@@ -136,13 +136,13 @@ class Ballots:
             name: The data set's name.
             source: Where the votes come from.
             labels: The variables' names, by voter; the voter itself by default.
-            participation: Voters are kept who cast a yea or a nay in *more* than this share of all ballots.
-            n_valid: The number of validation rows, or their share.
-            n_test: The number of test rows, or their share.
+            participation: Voters are kept who cast a yea or a nay in *more* than this fraction of all ballots.
+            n_valid: The number of validation rows, or their fraction.
+            n_test: The number of test rows, or their fraction.
             random_state: The seed of the random assignment of rows to splits.
         """
         if not 0 <= participation < 1:
-            raise ParameterError(f"participation: expected a share from 0 to below 1, found {participation!r}")
+            raise ParameterError(f"participation: expected a fraction from 0 to below 1, found {participation!r}")
         if not self.votes:
             raise DataError(f"{name}: expected votes, found none in {source}")
         codes = np.zeros((len(self.ballots), len(self.voters)), dtype=np.int8)  # (ballots, voters)
@@ -193,8 +193,8 @@ def from_votes(
     nay: Collection[Any] = NAY_WORDS,
     other: Collection[Any] = OTHER_WORDS,
     participation: float = 0.5,
-    n_valid: Share = 0.15,
-    n_test: Share = 0.15,
+    n_valid: SplitSize = 0.15,
+    n_test: SplitSize = 0.15,
     name: str = "roll calls",
     random_state: RandomState = 0,
 ) -> Dataset:
@@ -210,9 +210,9 @@ def from_votes(
         yea: What counts as yea; words in any case.
         nay: What counts as nay.
         other: What counts as taking no side. Anything else is refused, rather than taken for one of these.
-        participation: The share of ballots that a voter must exceed.
-        n_valid: The number of validation rows, or their share.
-        n_test: The number of test rows, or their share.
+        participation: The fraction of ballots that a voter must exceed.
+        n_valid: The number of validation rows, or their fraction.
+        n_test: The number of test rows, or their fraction.
         name: The data set's name.
         random_state: The seed of the random assignment of ballots to splits.
 

@@ -12,7 +12,7 @@ from scipy.special import stdtr
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError
 from xspn.paper.datasets.catalog import names
-from xspn.paper.experiments.results import Experiment, Result
+from xspn.paper.experiments.results import Experiment, UnitResult
 
 Mark = Literal["better", "equal", "worse"]
 
@@ -79,15 +79,15 @@ class DataKey:
 class Choice:
     """The result of the setting that was best on the validation rows, and how many settings were tried."""
 
-    result: Result
+    result: UnitResult
     tried: int
 
 
 class Chosen:
     """The chosen result of every model on every data set of one experiment."""
 
-    def __init__(self, results: Iterable[Result], experiment: Experiment) -> None:
-        groups: dict[tuple[DataKey, str], list[Result]] = {}
+    def __init__(self, results: Iterable[UnitResult], experiment: Experiment) -> None:
+        groups: dict[tuple[DataKey, str], list[UnitResult]] = {}
         order = names()
         for result in results:
             unit = result.unit
@@ -109,7 +109,7 @@ class Chosen:
         found = {model for _, model in self._choices}
         return [model for model in order if model in found]
 
-    def get(self, row: DataKey, model: str) -> Result | None:
+    def get(self, row: DataKey, model: str) -> UnitResult | None:
         """Return the chosen result of a model, or None."""
         choice = self._choices.get((row, model))
         return None if choice is None else choice.result
@@ -119,13 +119,13 @@ class Chosen:
         choice = self._choices.get((row, model))
         return 0 if choice is None else choice.tried
 
-    def best_of(self, row: DataKey, models: Sequence[str]) -> Result | None:
+    def best_of(self, row: DataKey, models: Sequence[str]) -> UnitResult | None:
         """Return the best of several models by the validation rows: the family's entry in table 1."""
         found = [result for model in models if (result := self.get(row, model)) is not None]
         return best(found) if found else None
 
 
-def best(results: Sequence[Result]) -> Result:
+def best(results: Sequence[UnitResult]) -> UnitResult:
     """Return the result that is best on the validation rows.
 
     Equal accuracies are decided by the log-loss, equal scores by the number of parameters, and then by name: the order
@@ -134,7 +134,7 @@ def best(results: Sequence[Result]) -> Result:
     return min(results, key=_rank)
 
 
-def _rank(result: Result) -> tuple[float, float, float, str]:
+def _rank(result: UnitResult) -> tuple[float, float, float, str]:
     loss = result.facts.get("valid_log_loss")
     size = result.parameters if result.parameters is not None else float("inf")
     worse = float("inf") if isnan(result.valid_score) else -result.valid_score

@@ -12,16 +12,16 @@ from xspn.estimators import XSPN
 from xspn.io.json_format import to_json
 from xspn.learning.exchangeability import tests
 from xspn.learning.summary import Summary
-from xspn.paper.datasets.classification import LabelledDataset, classification
+from xspn.paper.datasets.classification import LabeledDataset, classification
 from xspn.paper.datasets.synthetic import CONSTRAINTS
 from xspn.paper.experiments.data import dataset, facts, rows_to_choose_on
 from xspn.paper.experiments.models import ModelSpec, classifiers, estimator, models
-from xspn.paper.experiments.results import Result, Unit, versions
+from xspn.paper.experiments.results import Unit, UnitResult, versions
 from xspn.paper.experiments.store import Store
 from xspn.paper.presets import paper_model, presets
 
 
-def run_density(unit: Unit, store: Store) -> Result:
+def run_density(unit: Unit, store: Store) -> UnitResult:
     """Fit the model and score it; take over the outcome of another level where the circuit must be the same."""
     known = _same_circuit(unit, store)
     if known is not None:
@@ -41,7 +41,7 @@ def run_density(unit: Unit, store: Store) -> Result:
     rows = model.score_samples(data.test)
     seconds = {"fit": fitted - start, "score": time.process_time() - start_scoring}
     found = {**facts(unit.dataset, unit.generated), **_levels(model, unit)}
-    return Result(unit, valid_score, float(rows.mean()), rows, _parameters(model), seconds, versions(), found)
+    return UnitResult(unit, valid_score, float(rows.mean()), rows, _parameters(model), seconds, versions(), found)
 
 
 def _fitted_density(spec: ModelSpec, unit: Unit, train: Any, valid: Any) -> Any:
@@ -72,7 +72,7 @@ def _levels(model: Any, unit: Unit) -> dict[str, list[float]]:
     return {"same_for_levels": [max(rejected, default=-1.0), min(accepted, default=2.0)]}
 
 
-def _same_circuit(unit: Unit, store: Store) -> Result | None:
+def _same_circuit(unit: Unit, store: Store) -> UnitResult | None:
     """Return a finished result with another level of the test that must have given the same circuit."""
     level = unit.setting("significance")
     folder = store.path(unit).parent
@@ -87,14 +87,14 @@ def _same_circuit(unit: Unit, store: Store) -> Result | None:
     return None
 
 
-def labelled_rows(name: str, generated: bool) -> LabelledDataset:
+def labeled_rows(name: str, generated: bool) -> LabeledDataset:
     """Return the classification task of a data set."""
     return classification(name) if name in CONSTRAINTS else classification(name, data=dataset(name, generated))
 
 
-def run_classification(unit: Unit, _store: Store) -> Result:
+def run_classification(unit: Unit, _store: Store) -> UnitResult:
     """Fit the classifier and compare its predictions with the classes."""
-    data = labelled_rows(unit.dataset, unit.generated)
+    data = labeled_rows(unit.dataset, unit.generated)
     start = time.process_time()
     model = _fitted_classifier(unit, data)
     fitted = time.process_time()
@@ -109,10 +109,10 @@ def run_classification(unit: Unit, _store: Store) -> Result:
         "majority": float(max(data.y_test.mean(), 1 - data.y_test.mean())),
     }
     parameters = int(model.circuit_.summary().parameters) if hasattr(model, "circuit_") else None
-    return Result(unit, valid_score, float(right.mean()), right, parameters, seconds, versions(), facts)
+    return UnitResult(unit, valid_score, float(right.mean()), right, parameters, seconds, versions(), facts)
 
 
-def _fitted_classifier(unit: Unit, data: LabelledDataset) -> Any:
+def _fitted_classifier(unit: Unit, data: LabeledDataset) -> Any:
     spec = classifiers[unit.model]
     model = estimator(spec, dict(unit.settings), unit.seed)
     if spec.stops_early:
@@ -124,7 +124,7 @@ def _fitted_classifier(unit: Unit, data: LabelledDataset) -> Any:
     return model.fit(data.X_train, data.y_train)
 
 
-def _log_loss(model: Any, data: LabelledDataset) -> float | None:
+def _log_loss(model: Any, data: LabeledDataset) -> float | None:
     """Return minus the mean log-probability of the validation rows' classes: it decides between equal accuracies."""
     if not hasattr(model, "predict_log_proba"):
         return None
@@ -151,7 +151,7 @@ def learner(method: str, seed: int) -> XSPN:
     return paper_model("XSPN-TF", exchangeability=method, min_instances=200, options=options, random_state=seed)
 
 
-def run_pairwise(unit: Unit, _store: Store) -> Result:
+def run_pairwise(unit: Unit, _store: Store) -> UnitResult:
     """Learn with the test that the unit names; time the learning, and the one test of all rows."""
     columns = int(unit.setting("columns") or 0)
     data = dataset(unit.dataset, unit.generated)
@@ -170,7 +170,7 @@ def run_pairwise(unit: Unit, _store: Store) -> Result:
     valid_score = float(model.score(data.valid[:, :columns]))
     times = {"fit": seconds, "test": test_seconds}
     size = int(model.circuit_.summary().parameters)
-    return Result(unit, valid_score, float(rows.mean()), rows, size, times, versions(), facts)
+    return UnitResult(unit, valid_score, float(rows.mean()), rows, size, times, versions(), facts)
 
 
 def _least_time(job: Callable[[], T]) -> tuple[float, T]:

@@ -14,8 +14,8 @@ from xspn.paper.experiments.data import availability, dataset
 from xspn.paper.experiments.evaluation import METHODS
 from xspn.paper.experiments.models import classifiers
 from xspn.paper.experiments.published import ACCURACIES, CONFERENCE_PARAMETERS, LIKELIHOODS
-from xspn.paper.experiments.rendering import Drawing, number
-from xspn.paper.experiments.results import Result
+from xspn.paper.experiments.rendering import Drawing, format_number
+from xspn.paper.experiments.results import UnitResult
 from xspn.paper.experiments.tables import FAMILIES
 from xspn.paper.presets import paper_model
 from xspn.plotting import (
@@ -72,7 +72,7 @@ def figure2(seed: int = 0) -> Drawing:
         f"paper's settings (ρ = 15, m = 200): {own} parameters, where the SPN with the same settings has {other} "
         f"(published: {CONFERENCE_PARAMETERS['XSPN']} and {CONFERENCE_PARAMETERS['SPN']}). hot_topic and overflow are "
         "the contexts; within each, who attends is exchangeable: only the number of people matters. Test "
-        f"log-likelihood {number(score)}{'' if limit is None else f', truth {number(limit)}'}."
+        f"log-likelihood {format_number(score)}{'' if limit is None else f', truth {format_number(limit)}'}."
     )
     return Drawing(draw_circuit(xspn, f"XSPN of the conference data: {own} parameters"), caption)
 
@@ -118,7 +118,7 @@ def size_chart(chosen: Chosen) -> Drawing:
         "XSPN against SPN of the same run: size and likelihood",
         "parameters of the XSPN / parameters of the SPN",
         "gain in test log-likelihood, %",
-        centre=(1.0, 0.0),
+        center=(1.0, 0.0),
         log_x=True,
         linear_within=0.1,
     )
@@ -143,7 +143,7 @@ def accuracy_chart(chosen: Chosen) -> Drawing:
     return Drawing(figure, caption)
 
 
-def runtime_chart(results: list[Result]) -> Drawing:
+def runtime_chart(results: list[UnitResult]) -> Drawing:
     """Draw the times of learning with pairwise, full and global tests against the number of columns."""
     panels = {"Learning an XSPN": _times(results, "fit"), "One test of all rows": _times(results, "test")}
     figure = runtime_lines(panels, "variables")
@@ -155,7 +155,7 @@ def runtime_chart(results: list[Result]) -> Drawing:
     return Drawing(figure, caption)
 
 
-def _times(results: list[Result], what: str) -> dict[str, dict[str, dict[int, float]]]:
+def _times(results: list[UnitResult], what: str) -> dict[str, dict[str, dict[int, float]]]:
     """Return the seconds of each test, for each data set and number of columns."""
     times: dict[str, dict[str, dict[int, float]]] = {method: {} for method in METHODS}
     for result in results:
@@ -164,7 +164,7 @@ def _times(results: list[Result], what: str) -> dict[str, dict[str, dict[int, fl
     return times
 
 
-def _gain(result: Result | None, row: DataKey) -> float | None:
+def _gain(result: UnitResult | None, row: DataKey) -> float | None:
     if result is None or not isfinite(result.test_score):
         return None
     published = LIKELIHOODS[row.dataset].xspn

@@ -28,7 +28,7 @@ SMALL = 8e8  # cost × rows × variables²: above that, models without a grid ar
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExperimentPlan:
     """Units to run, and what was left out and why."""
 
     units: tuple[Unit, ...]
@@ -41,7 +41,7 @@ def plan(
     chosen_models: tuple[str, ...] = (),
     quick: bool = False,
     seed: int = 0,
-) -> Plan:
+) -> ExperimentPlan:
     """Return the units of these tables.
 
     Args:
@@ -65,7 +65,7 @@ def plan(
             generated = name in found.generated and name not in _always_here(experiment)
             if name in found.usable or name in _always_here(experiment):
                 units += _units(experiment, name, specs, quick, seed, generated)
-    return Plan(tuple(units), tuple(skipped))
+    return ExperimentPlan(tuple(units), tuple(skipped))
 
 
 def cost(unit: Unit) -> float:
@@ -86,7 +86,7 @@ def _sets(experiment: Experiment, wanted: tuple[str, ...], quick: bool) -> tuple
 
 
 def _always_here(experiment: Experiment) -> frozenset[str]:
-    """Return the data sets that need no files: rows of these tasks are drawn uniformly and labelled by a rule."""
+    """Return the data sets that need no files: rows of these tasks are drawn uniformly and labeled by a rule."""
     return frozenset(CONSTRAINTS) if experiment == "classification" else frozenset()
 
 

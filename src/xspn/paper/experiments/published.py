@@ -12,7 +12,7 @@ class Likelihoods:
 
     Attributes:
         spn: SPN of table 1: the better of the next two, as far as can be seen.
-        spn_plain: SPN of the ablation study, with a factorised fallback.
+        spn_plain: SPN of the ablation study, with a factorized fallback.
         spn_clt: SPN-CLT, with Chow-Liu trees as fallback.
         xspn: XSPN of table 1.
         xspn_t: XSPN-T, exchangeable leaves by test only.

@@ -58,11 +58,11 @@ class Drawing:
 NOTHING = Cell("–")
 
 
-def number(value: float | None, digits: int = 3) -> str:
+def format_number(value: float | None, digits: int = 3) -> str:
     """Return a number with a proper minus sign, or a dash.
 
     Examples:
-        >>> number(-19.66312), number(None), number(float("-inf"))
+        >>> format_number(-19.66312), format_number(None), format_number(float("-inf"))
         ('−19.663', '–', '−∞')
     """
     if value is None:
@@ -75,7 +75,7 @@ def cell(value: float | None, published: float | None = None, bold: bool = False
     """Return a measured number, marked by how it compares with the published one."""
     if value is None:
         return NOTHING
-    return Cell(number(value, digits), None if published is None else against(value, published), bold)
+    return Cell(format_number(value, digits), None if published is None else against(value, published), bold)
 
 
 def scoreboard(cells: Sequence[Cell]) -> str:
@@ -113,7 +113,7 @@ def markdown_table(table: ReportTable) -> str:
 
 
 def html_table(table: ReportTable) -> str:
-    """Return a table in HTML; colours and arrows both say how a number compares with the paper's."""
+    """Return a table in HTML; colors and arrows both say how a number compares with the paper's."""
     head = "".join(f"<th{_column(table, place)}>{html.escape(name)}</th>" for place, name in enumerate(table.header))
     body = []
     for row in table.rows:

@@ -16,7 +16,7 @@ from xspn.paper.experiments.figures import (
     size_chart,
 )
 from xspn.paper.experiments.rendering import Drawing, ReportTable, html_page, markdown_table
-from xspn.paper.experiments.results import Result
+from xspn.paper.experiments.results import UnitResult
 from xspn.paper.experiments.tables import (
     ablation_table,
     pairwise_table,
@@ -39,7 +39,7 @@ class Content:
 
 
 def content(
-    targets: Sequence[str], results: Sequence[Result], skipped: Sequence[str], pictures: bool = True
+    targets: Sequence[str], results: Sequence[UnitResult], skipped: Sequence[str], pictures: bool = True
 ) -> Content:
     """Return everything that is known about these tables and figures.
 
@@ -50,7 +50,7 @@ def content(
         pictures: Whether charts and drawings are made, for which matplotlib is needed.
     """
     made = Content(skipped=list(skipped))
-    density, labelled = Chosen(results, "density"), Chosen(results, "classification")
+    density, labeled = Chosen(results, "density"), Chosen(results, "classification")
     timed = [result for result in results if result.unit.experiment == "pairwise"]
     made.summary = _coverage(results)
     if "table1" in targets and density:
@@ -62,9 +62,9 @@ def content(
         _draw(made, pictures, "sizes_chart", lambda: size_chart(density))
     if density and {"table1", "ablation"} & set(targets):
         made.parts["sizes"], made.parts["settings"] = sizes_table(density), settings_table(density)
-    if "table2" in targets and labelled:
-        made.parts["table2"] = table2(labelled)
-        _draw(made, pictures, "accuracies", lambda: accuracy_chart(labelled))
+    if "table2" in targets and labeled:
+        made.parts["table2"] = table2(labeled)
+        _draw(made, pictures, "accuracies", lambda: accuracy_chart(labeled))
     if "pairwise" in targets and timed:
         made.parts["pairwise"] = pairwise_table(timed)
         _draw(made, pictures, "runtime", lambda: runtime_chart(timed))
@@ -74,7 +74,7 @@ def content(
     return made
 
 
-def write_report(folder: Path, made: Content, results: Sequence[Result]) -> list[Path]:
+def write_report(folder: Path, made: Content, results: Sequence[UnitResult]) -> list[Path]:
     """Write report.md, report.html, results.json and the figures; return the files, the report first."""
     figures = folder / "figures"
     drawings = {name: part for name, part in made.parts.items() if isinstance(part, Drawing)}
@@ -110,7 +110,7 @@ def _draw(made: Content, pictures: bool, name: str, draw: Callable[[], Drawing])
         made.parts[name] = draw()
 
 
-def _coverage(results: Sequence[Result]) -> list[str]:
+def _coverage(results: Sequence[UnitResult]) -> list[str]:
     """Say what the report is about: data sets, numbers of results, versions."""
     sets = sorted({result.unit.dataset for result in results})
     versions = sorted({", ".join(f"{name} {v}" for name, v in result.versions.items()) for result in results})

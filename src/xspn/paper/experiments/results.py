@@ -1,4 +1,4 @@
-"""`Unit` and `Result`: the smallest piece of work, one (data set, model, setting), and what came of it."""
+"""`Unit` and `UnitResult`: the smallest piece of work, one (data set, model, setting), and what came of it."""
 
 import base64
 import json
@@ -137,7 +137,7 @@ WORDS_FOR_NUMBERS = ("inf", "-inf", "nan")  # which JSON has no numbers for
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class UnitResult:
     """The outcome of one unit.
 
     Attributes:
@@ -186,7 +186,7 @@ class Result:
         return values
 
     @classmethod
-    def from_json(cls, text: str, source: str = "result") -> "Result":
+    def from_json(cls, text: str, source: str = "result") -> "UnitResult":
         """Return the result that `to_json` wrote; anything else is refused."""
         try:
             values = json.loads(text, parse_constant=_no_constant)
@@ -207,7 +207,7 @@ class Result:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError, zlib.error) as error:
             raise FormatError(f"{source}: not a result of an experiment, or damaged ({error!s:.100})") from error
 
-    def _checked(self) -> "Result":
+    def _checked(self) -> "UnitResult":
         """Return the result if all that the tables ask of it is there."""
         size, experiment = self.parameters, self.unit.experiment
         if size is not None and (type(size) is not int or not 0 <= size < 2**63):

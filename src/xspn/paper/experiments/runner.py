@@ -15,7 +15,7 @@ from xspn.core.errors import ParameterError
 from xspn.core.text import printable
 from xspn.paper.experiments.evaluation import run_classification, run_density, run_pairwise
 from xspn.paper.experiments.plan import cost
-from xspn.paper.experiments.results import Experiment, Result, Unit
+from xspn.paper.experiments.results import Experiment, Unit, UnitResult
 from xspn.paper.experiments.store import Store
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 1.0
 
 
-class Report(Protocol):
-    """What the runner tells: a result, and the share of the work that is done."""
+class OnUnitDone(Protocol):
+    """What the runner tells: a result, and the fraction of the work that is done."""
 
-    def __call__(self, result: Result | None, note: str, done: float) -> None:
+    def __call__(self, result: UnitResult | None, note: str, done: float) -> None:
         """Take note of one finished unit."""
 
 
@@ -44,7 +44,7 @@ def time_left(seconds: float) -> str:
 
 
 @contextmanager
-def progress(n_units: int, console: "Console | None" = None) -> Iterator[Report]:
+def progress(n_units: int, console: "Console | None" = None) -> Iterator[OnUnitDone]:
     """Show how far a run is; yields the function that is told of every finished unit.
 
     Args:
@@ -62,7 +62,7 @@ def progress(n_units: int, console: "Console | None" = None) -> Iterator[Report]
 
 
 @contextmanager
-def _bar(console: "Console", n_units: int) -> Iterator[Report]:
+def _bar(console: "Console", n_units: int) -> Iterator[OnUnitDone]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     start = time.perf_counter()
@@ -76,18 +76,18 @@ def _bar(console: "Console", n_units: int) -> Iterator[Report]:
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("", total=n_units, left="")
 
-        def report(result: Result | None, note: str, done: float) -> None:
+        def report(result: UnitResult | None, note: str, done: float) -> None:
             left = f"about {time_left(_remaining(start, done))} left" if done < 1 else ""
             bar.update(task, advance=1, description=printable(note), left=left)
 
         yield report
 
 
-def _lines(n_units: int) -> Report:
+def _lines(n_units: int) -> OnUnitDone:
     start = time.perf_counter()
     count, shown = 0, 0.0
 
-    def report(result: Result | None, note: str, done: float) -> None:
+    def report(result: UnitResult | None, note: str, done: float) -> None:
         nonlocal count, shown
         count += 1
         now = time.perf_counter()
@@ -106,7 +106,7 @@ def _remaining(start: float, done: float) -> float:
     return (time.perf_counter() - start) * (1 - done) / max(done, 1e-9)
 
 
-RUNNERS: dict[Experiment, Callable[[Unit, Store], Result]] = {
+RUNNERS: dict[Experiment, Callable[[Unit, Store], UnitResult]] = {
     "density": run_density,
     "classification": run_classification,
     "pairwise": run_pairwise,
@@ -114,7 +114,7 @@ RUNNERS: dict[Experiment, Callable[[Unit, Store], Result]] = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What came of a run: how many units were done before, how many now, and what failed and why."""
 
     done_before: int
@@ -122,7 +122,7 @@ class Outcome:
     failures: tuple[str, ...]
 
 
-def run_units(units: Iterable[Unit], store: Store, jobs: int = 1, on_cluster: bool = False) -> Outcome:
+def run_units(units: Iterable[Unit], store: Store, jobs: int = 1, on_cluster: bool = False) -> RunOutcome:
     """Run the units that have no result yet.
 
     Each result is written by the process that computed it, as soon as it has it; so a run can be killed at any moment
@@ -149,10 +149,10 @@ def run_units(units: Iterable[Unit], store: Store, jobs: int = 1, on_cluster: bo
                 if fault is not None:
                     failures.append(f"{unit}: {fault}")
                 report(result, failures[-1] if fault is not None else _line(result), done / total)
-    return Outcome(len(everything) - len(todo), len(todo) - len(failures), tuple(failures))
+    return RunOutcome(len(everything) - len(todo), len(todo) - len(failures), tuple(failures))
 
 
-def _outcomes(todo: list[Unit], store: Store, jobs: int) -> Iterator[tuple[Unit, Result | None, str | None]]:
+def _outcomes(todo: list[Unit], store: Store, jobs: int) -> Iterator[tuple[Unit, UnitResult | None, str | None]]:
     if jobs == 1:
         yield from (run_unit(unit, store) for unit in todo)
         return
@@ -162,7 +162,7 @@ def _outcomes(todo: list[Unit], store: Store, jobs: int) -> Iterator[tuple[Unit,
         yield from work(delayed(run_unit)(unit, store) for unit in todo)
 
 
-def _on_cluster(todo: list[Unit], store: Store) -> Iterator[tuple[Unit, Result | None, str | None]]:
+def _on_cluster(todo: list[Unit], store: Store) -> Iterator[tuple[Unit, UnitResult | None, str | None]]:
     work = Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
     for unit, result, fault in work(delayed(run_unit)(unit, store) for unit in todo):
         if result is not None and store.read(unit) is None:
@@ -170,7 +170,7 @@ def _on_cluster(todo: list[Unit], store: Store) -> Iterator[tuple[Unit, Result |
         yield unit, result, fault
 
 
-def run_unit(unit: Unit, store: Store) -> tuple[Unit, Result | None, str | None]:
+def run_unit(unit: Unit, store: Store) -> tuple[Unit, UnitResult | None, str | None]:
     """Run one unit and keep its result; return the unit, and the result or what went wrong."""
     try:
         with threadpool_limits(1), warnings.catch_warnings():
@@ -182,7 +182,7 @@ def run_unit(unit: Unit, store: Store) -> tuple[Unit, Result | None, str | None]
     return unit, result, None
 
 
-def _line(result: Result | None) -> str:
+def _line(result: UnitResult | None) -> str:
     if result is None:
         return ""
     size = f", {result.parameters} parameters" if result.parameters is not None else ""

@@ -6,8 +6,8 @@ from xspn.paper.experiments.comparison import Chosen, DataKey, significantly_bet
 from xspn.paper.experiments.evaluation import METHODS
 from xspn.paper.experiments.models import classifiers, models
 from xspn.paper.experiments.published import ACCURACIES, APPARENT_LIMITS, BEYOND_THE_TRUTH, LIKELIHOODS
-from xspn.paper.experiments.rendering import NOTHING, Cell, ReportTable, cell, number, scoreboard
-from xspn.paper.experiments.results import Result
+from xspn.paper.experiments.rendering import NOTHING, Cell, ReportTable, cell, format_number, scoreboard
+from xspn.paper.experiments.results import UnitResult
 
 TABLE1_HEADER = (
     "data set", "limit", "SPN", "paper's SPN", "XSPN", "paper's XSPN", "XSPN-default",
@@ -26,7 +26,7 @@ TABLE1_NOTES = (
     "▲ better than published, = equal (within 0.5 %), ▼ worse; XSPN-default is compared with the published XSPN. Bold: "
     "SPN or XSPN significantly better than the other one, XSPN-default significantly better than both (paired t-test, "
     "p < 0.05).",
-    "The published SPN leaves its factorised fallback unsmoothed: its program never passes α on, so leaves of few rows "
+    "The published SPN leaves its factorized fallback unsmoothed: its program never passes α on, so leaves of few rows "
     "hold probabilities 0 and 1. The SPN here is smoothed like all other models. On the real data most of the "
     "published gap between SPN and XSPN is that missing smoothing.",
     "* taken over in the paper from Niepert and Domingos (2014).",
@@ -71,18 +71,18 @@ def _row(chosen: Chosen, row: DataKey) -> tuple[Cell, ...]:
         Cell(str(row)),
         _limit(row, [spn, xspn, own, mevm, made]),
         _entry(spn, paper.spn, [xspn]),
-        Cell(number(paper.spn)),
+        Cell(format_number(paper.spn)),
         _entry(xspn, paper.xspn, [spn]),
-        Cell(number(paper.xspn)),
+        Cell(format_number(paper.xspn)),
         _entry(own, paper.xspn, [spn, xspn]),
         _entry(mevm, paper.mevm, []),
-        Cell(number(paper.mevm) + ("*" if paper.mevm_taken_over else "")),
+        Cell(format_number(paper.mevm) + ("*" if paper.mevm_taken_over else "")),
         _entry(made, paper.made, []),
-        Cell(number(paper.made) + beyond),
+        Cell(format_number(paper.made) + beyond),
     )
 
 
-def _entry(result: Result | None, published: float | None, others: list[Result | None]) -> Cell:
+def _entry(result: UnitResult | None, published: float | None, others: list[UnitResult | None]) -> Cell:
     if result is None:
         return NOTHING
     return cell(result.test_score, published, bold=better_than_all(result, others))
@@ -95,18 +95,18 @@ def _compared(
     return _entry(chosen.get(row, name), published, [chosen.get(row, rival) for rival in rivals.get(name, ())])
 
 
-def better_than_all(result: Result, others: list[Result | None]) -> bool:
+def better_than_all(result: UnitResult, others: list[UnitResult | None]) -> bool:
     """Whether a model is significantly better than all others, of which there must be one at least."""
     present = [other for other in others if other is not None]
     return bool(present) and all(significantly_better(result.test_rows, other.test_rows) for other in present)
 
 
-def _limit(row: DataKey, results: list[Result | None]) -> Cell:
+def _limit(row: DataKey, results: list[UnitResult | None]) -> Cell:
     for result in results:
         if result is not None and "limit" in result.facts:
-            return Cell(number(result.facts["limit"]))
+            return Cell(format_number(result.facts["limit"]))
     if row.dataset in APPARENT_LIMITS and not row.generated:
-        return Cell(f"≈ {number(APPARENT_LIMITS[row.dataset])}")
+        return Cell(f"≈ {format_number(APPARENT_LIMITS[row.dataset])}")
     return Cell("")
 
 
@@ -126,7 +126,7 @@ ABLATION_RIVALS = {
 ABLATION_NOTES = (
     "Bold: XSPN-T and XSPN-TF significantly better than both SPN and SPN-CLT; of the two defaults, the one that is "
     "significantly better than the other (paired t-test, p < 0.05). Marks as in table 1.",
-    "The paper's SPN-CLT often failed in its program, and then fell back to factorised leaves; here it never does. Its "
+    "The paper's SPN-CLT often failed in its program, and then fell back to factorized leaves; here it never does. Its "
     "XSPN-TF makes a product of exchangeable blocks in the fallback, not one leaf as its text says; so does this one.",
 )
 
@@ -142,7 +142,7 @@ def ablation_table(chosen: Chosen) -> ReportTable:
         cells = [Cell(str(row))]
         for name in PAPER_MODELS:
             published = LIKELIHOODS[row.dataset].of(name)
-            cells += [_compared(chosen, row, name, published, ABLATION_RIVALS), Cell(number(published))]
+            cells += [_compared(chosen, row, name, published, ABLATION_RIVALS), Cell(format_number(published))]
         cells += [_compared(chosen, row, name, None, ABLATION_RIVALS) for name in DEFAULT_MODELS]
         rows.append(tuple(cells))
     title = "Ablation study: test log-likelihoods"
@@ -174,7 +174,7 @@ def settings_table(chosen: Chosen) -> ReportTable:
     return ReportTable("settings", "Chosen settings", ("data set", *columns), tuple(rows), (note,))
 
 
-def _settings(result: Result | None, tried: int) -> str:
+def _settings(result: UnitResult | None, tried: int) -> str:
     if result is None:
         return "–"
     values = [result.unit.setting(name) for name in models[result.unit.model].grid]
@@ -188,9 +188,10 @@ TABLE2_NOTES = (
     "SPN or XSPN significantly better than the other, XSPN-default significantly better than SPN (paired t-test on "
     "what each gets right, p < 0.05). XSPN-default is compared with the published XSPN. XGBoost boosts 2 rounds, as in "
     "the paper; XGBoost-untied as many as help the validation rows.",
-    "The rows of the first four tasks are drawn uniformly and labelled by the rule; the paper's own rows were not "
-    "published. It does not name the variable to predict for exam and the votes either: here it is the one whose share "
-    "of ones is nearest to one half, hence the hardest to guess, so accuracies on these four compare only loosely.",
+    "The rows of the first four tasks are drawn uniformly and labeled by the rule; the paper's own rows were not "
+    "published. It does not name the variable to predict for exam and the votes either: here it is the one whose "
+    "fraction of ones is nearest to one half, hence the hardest to guess, so accuracies on these four compare only "
+    "loosely.",
 )
 
 
@@ -203,13 +204,13 @@ def table2(chosen: Chosen) -> ReportTable:
     rows = []
     for row in chosen.rows:
         paper = ACCURACIES[row.dataset]
-        shares = [result.facts["majority"] for name in columns if (result := chosen.get(row, name)) is not None]
-        cells = [Cell(str(row)), cell(shares[0] if shares else None)]
+        majorities = [result.facts["majority"] for name in columns if (result := chosen.get(row, name)) is not None]
+        cells = [Cell(str(row)), cell(majorities[0] if majorities else None)]
         for name in columns:
             published = paper.get("XSPN" if name == "XSPN-default" else name)
             cells.append(_compared(chosen, row, name, published, TABLE2_RIVALS))
             if name in TABLE2_MODELS:
-                cells.append(Cell(number(published)))
+                cells.append(Cell(format_number(published)))
         rows.append(tuple(cells))
     return ReportTable("table2", "Table 2: test accuracies", tuple(header), tuple(rows), TABLE2_NOTES)
 
@@ -221,10 +222,10 @@ PAIRWISE_NOTES = (
     "Same circuit: whether pairwise and full tests led to the very same circuit, parameters included.",
 )
 
-Runs = dict[tuple[str, int], dict[str, Result]]
+Runs = dict[tuple[str, int], dict[str, UnitResult]]
 
 
-def runs_by_columns(results: list[Result]) -> Runs:
+def runs_by_columns(results: list[UnitResult]) -> Runs:
     """Return the results of each data set and number of columns, by test."""
     found: Runs = {}
     for result in results:
@@ -234,7 +235,7 @@ def runs_by_columns(results: list[Result]) -> Runs:
     return dict(sorted(found.items()))
 
 
-def pairwise_table(results: list[Result]) -> ReportTable:
+def pairwise_table(results: list[UnitResult]) -> ReportTable:
     """Return the comparison."""
     header = ("data set", "columns", *(f"LL {m}" for m in METHODS), *(f"s {m}" for m in METHODS), "same circuit")
     rows = []
@@ -247,13 +248,13 @@ def pairwise_table(results: list[Result]) -> ReportTable:
     return ReportTable("pairwise", title, header, tuple(rows), (*PAIRWISE_NOTES, agreement(results)))
 
 
-def agreement(results: list[Result]) -> str:
+def agreement(results: list[UnitResult]) -> str:
     """Say in how many cases the two tests led to the same circuit."""
     answers = [_same(by_method) for by_method in runs_by_columns(results).values()]
     return f"The circuits are the same in {answers.count('yes')} of {answers.count('yes') + answers.count('no')} cases."
 
 
-def _same(by_method: dict[str, Result]) -> str:
+def _same(by_method: dict[str, UnitResult]) -> str:
     if "pairwise" not in by_method or "full" not in by_method:
         return "–"
     return "yes" if by_method["pairwise"].facts["circuit"] == by_method["full"].facts["circuit"] else "no"
