@@ -13,7 +13,7 @@ from xspn.paper.experiments.comparison import Chosen, DataKey
 from xspn.paper.experiments.data import availability, dataset
 from xspn.paper.experiments.evaluation import METHODS
 from xspn.paper.experiments.models import classifiers
-from xspn.paper.experiments.published import ACCURACIES, CONFERENCE_PARAMETERS, LIKELIHOODS
+from xspn.paper.experiments.published import ACCURACIES, LIKELIHOODS, PARAMETERS
 from xspn.paper.experiments.rendering import Drawing, format_number
 from xspn.paper.experiments.results import UnitResult
 from xspn.paper.experiments.tables import FAMILIES
@@ -67,10 +67,11 @@ def figure2(seed: int = 0) -> Drawing:
     score, limit = float(xspn.log_likelihood(data.test).mean()), None
     if data.truth is not None:
         limit = float(data.truth.log_likelihood(data.test).mean())
+    published = PARAMETERS["conference"]
     caption = (
         f"Figure 2. The XSPN learned for the conference data{' (generated rows)' if generated else ''}, with the "
         f"paper's settings (ρ = 15, m = 200): {own} parameters, where the SPN with the same settings has {other} "
-        f"(published: {CONFERENCE_PARAMETERS['XSPN']} and {CONFERENCE_PARAMETERS['SPN']}). hot_topic and overflow are "
+        f"(published: {published['XSPN']} and {published['SPN']}). hot_topic and overflow are "
         "the contexts; within each, who attends is exchangeable: only the number of people matters. Test "
         f"log-likelihood {format_number(score)}{'' if limit is None else f', truth {format_number(limit)}'}."
     )

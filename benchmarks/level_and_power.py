@@ -1,10 +1,14 @@
-"""Level and power of the global test of exchangeability, and what its parts' sum alone would have found."""
+"""Level and power of the global test of exchangeability, and what its parts' sum alone would have found.
 
-import time
+python benchmarks/level_and_power.py    about two minutes on one core
+"""
+
 from collections.abc import Callable
 
 import numpy as np
+from harness import verdict
 from scipy.special import chdtrc
+from threadpoolctl import threadpool_limits
 
 from xspn import XSPN
 from xspn.data.domain import Domain
@@ -18,10 +22,6 @@ Rng = np.random.Generator
 Draw = Callable[[Rng], TestResult]
 HIGHEST_LEVEL = {0.05: 0.08, 0.01: 0.025}
 LEAST_POWER = 0.95
-
-
-def verdict(good: bool) -> str:
-    return "ok" if good else "MISSED"
 
 
 def bits(cells: np.ndarray) -> TestResult:
@@ -205,18 +205,18 @@ def print_learned() -> None:
     rng = np.random.default_rng(2)
     cells = one_column(500, 200, 0.3, 0.7, rng)
     found = float(XSPN(random_state=0).fit(cells).circuit_.marginals()[0, 0])
-    share = float(cells[:, 0].mean())
-    print(f"  500 × 200: P(X0 = 1) = {found:.3f}, in the data {share:.3f}  {verdict(abs(found - share) < 0.02)}")
+    frequency = float(cells[:, 0].mean())
+    print(
+        f"  500 × 200: P(X0 = 1) = {found:.3f}, in the data {frequency:.3f}  {verdict(abs(found - frequency) < 0.02)}"
+    )
     train, test = unequal_categories(20_000, rng), unequal_categories(20_000, rng)
     ll = XSPN(random_state=0).fit(train.astype(int)).score(test.astype(int))
     truth = float(np.log(test @ (np.repeat([2.0, 1.0], 50) / 150)).mean())
     print(f"  one-hot: LL {ll:.3f}, truth {truth:.3f}, uniform {-np.log(100):.3f}  {verdict(ll > truth - 0.02)}")
 
 
-def report() -> None:
-    """Print levels, powers and what is learned; about two minutes on one core."""
-    start = time.perf_counter()
-    print_levels()
-    print_power()
-    print_learned()
-    print(f"  {time.perf_counter() - start:.0f} s")
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        print_levels()
+        print_power()
+        print_learned()

@@ -1,6 +1,7 @@
 """How long model files take: loading, saving, the first question and a few others, by the size of the model.
 
-Run it by itself with `PYTHONPATH=src python -m benchmarks.stress_parts.model_files`; it takes two to three minutes.
+    python benchmarks/model_files.py    two to three minutes
+
 Seconds are processor time of one core, the better of two runs where a question can be asked twice. The circuit is an
 ensemble of mixtures with ten Bernoulli leaves to a product, as learners make them; one of other families comes last.
 """
@@ -9,12 +10,13 @@ import contextlib
 import io
 import math
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import least_seconds, verdict
+from threadpoolctl import threadpool_limits
 
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum, load, save
 from xspn.cli import main as command_line
@@ -105,23 +107,18 @@ def mixed(n_parameters: int) -> Circuit:
 
 
 def _seconds(run: Callable[[], Any], times: int = 1) -> float:
-    best = math.inf
-    for _ in range(times):
-        start = time.process_time()
-        run()
-        best = min(best, time.process_time() - start)
-    return best
+    return least_seconds(times, run)
 
 
 def _print(title: str, found: dict[str, float], parameters: int, suffix: str) -> None:
     print(f"  {title}")
     for name, value in found.items():
         bar = BARS.get(name) if suffix == ".xspn" else None
-        verdict = ""
+        remark = ""
         if bar is not None:
             limit = bar * max(parameters, 200_000) / 1e6  # below that, what does not depend on the size counts most
-            verdict = f"  at most {limit:.2f}: {'ok' if value <= limit else 'MISSED'}"
-        print(f"    {name:12} {value:8.2f}{verdict}")
+            remark = f"  at most {limit:.2f}: {verdict(value <= limit)}"
+        print(f"    {name:12} {value:8.2f}{remark}")
 
 
 def _print_growth(times: dict[tuple[str, int], dict[str, float]]) -> None:
@@ -130,9 +127,10 @@ def _print_growth(times: dict[tuple[str, int], dict[str, float]]) -> None:
         for name in ("save", "load", "first query", "condition", "show"):
             small, large = (max(times[suffix, size][name], 0.01) for size in SIZES[1:])
             exponent = math.log(large / small) / math.log(SIZES[2] / SIZES[1])
-            verdict = "ok" if exponent <= STEEPEST or large < 0.1 else "MISSED"
-            print(f"    {name + ' ' + suffix:18} {exponent:5.2f}  at most {STEEPEST}: {verdict}")
+            held = verdict(exponent <= STEEPEST or large < 0.1)
+            print(f"    {name + ' ' + suffix:18} {exponent:5.2f}  at most {STEEPEST}: {held}")
 
 
 if __name__ == "__main__":
-    report()
+    with threadpool_limits(1):
+        report()

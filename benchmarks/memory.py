@@ -1,5 +1,7 @@
 """Memory and time of learning as tables grow, in rows and in columns: each fit in a process of its own.
 
+    python benchmarks/memory.py
+
 The figures are peaks of the whole process, imports and the table itself included, and processor seconds of one thread.
 """
 
@@ -11,6 +13,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from harness import verdict
 
 WIDE = (20, 20_000)
 LONG = (1_000_000, 50)
@@ -33,7 +36,9 @@ def report() -> None:
     print("memory and time of one fit (process peak, imports and table included; processor seconds)")
     for name, kind, shape, bar in (("wide", "bits", WIDE, WIDE_BAR), ("long", "alike", LONG, LONG_BAR)):
         found = measured("fit", kind, shape)
-        print(f"  {name}: {_in_words(kind, shape)}: {_figures(found)}, at most {bar:g} GB: {_verdict(found, bar)}")
+        print(
+            f"  {name}: {_in_words(kind, shape)}: {_figures(found)}, at most {bar:g} GB: {verdict(found['peak'] <= bar)}"
+        )
     for kind, what, shapes in GROWTH:
         print(f"  {kind}, twice the {what} each time")
         before: dict[str, float] | None = None
@@ -43,7 +48,7 @@ def report() -> None:
             print(f"    {_in_words(kind, shape)}: {_figures(found)}{times}")
             before = found
     found = measured("names", "bits", (5, MANY_NAMES))
-    held = "ok" if found["seconds"] <= NAMES_BAR else "MISSED"
+    held = verdict(found["seconds"] <= NAMES_BAR)
     print(f"  names of {MANY_NAMES:,} columns read: {found['seconds']:.1f} s, at most {NAMES_BAR:g} s: {held}")
 
 
@@ -104,10 +109,6 @@ def _in_words(kind: str, shape: Sequence[int]) -> str:
 
 def _figures(found: dict[str, float]) -> str:
     return f"{found['peak']:.2f} GB, {found['seconds']:.1f} s"
-
-
-def _verdict(found: dict[str, float], bar: float) -> str:
-    return "ok" if found["peak"] <= bar else "MISSED"
 
 
 if __name__ == "__main__":
