@@ -36,9 +36,8 @@ def report() -> None:
     print("memory and time of one fit (process peak, imports and table included; processor seconds)")
     for name, kind, shape, bar in (("wide", "bits", WIDE, WIDE_BAR), ("long", "alike", LONG, LONG_BAR)):
         found = measured("fit", kind, shape)
-        print(
-            f"  {name}: {_in_words(kind, shape)}: {_figures(found)}, at most {bar:g} GB: {verdict(found['peak'] <= bar)}"
-        )
+        held = verdict(found["peak"] <= bar)
+        print(f"  {name}: {_in_words(kind, shape)}: {_figures(found)}, at most {bar:g} GB: {held}")
     for kind, what, shapes in GROWTH:
         print(f"  {kind}, twice the {what} each time")
         before: dict[str, float] | None = None
