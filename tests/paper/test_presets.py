@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from support.learning import total_probability, two_clusters
-from xspn import XSPN, Bernoulli, ChowLiu, Exchangeable, XSPNClassifier
-from xspn.core.errors import ParameterError, RegistryError
+from xspn import Bernoulli, ChowLiu, Exchangeable, XSPNClassifier
+from xspn.core.errors import RegistryError
 from xspn.estimators.options import learn_config
 from xspn.learning.policy import Operation
 from xspn.paper.presets import paper_classifier, paper_model
@@ -32,11 +32,10 @@ def test_each_model_learns_a_distribution_of_its_own_kinds_of_leaves(rng, name):
 def test_settings_are_those_of_the_papers_program(name):
     config = learn_config(paper_model(name))
     assert (config.independence_threshold, config.significance, config.smoothing) == (5.0, 0.05, 0.1)
-    assert (config.clustering, config.cluster_seed, config.components) == ("gmm", 17, "two")
-    assert (config.constants, config.shrinkage) == ("apart", 0.0)
+    assert (config.clustering, config.shrinkage, config.published.cluster_seed) == ("gmm", 0.0, 17)
     conventional = name.startswith("SPN")
     assert (config.exchangeability is None) == conventional
-    assert config.rows_first == conventional
+    assert config.published.rows_first == conventional
     if not conventional:
         assert dict(config.test_options) == {"pairs": "first", "dof": 3, "empty_cells": "reject"}
         assert not config.score_overrules
@@ -74,17 +73,3 @@ def test_unknown_models_are_refused_with_the_nearest_known():
         paper_model("MADE")
     with pytest.raises(TypeError, match="min_rows"):
         paper_model("SPN", min_rows=3)
-
-
-def test_options_are_refused_by_name(rng):
-    X = rng.integers(0, 2, size=(20, 3))
-    with pytest.raises(ParameterError, match=r"options: unknown setting 'row_first'; did you mean 'rows_first'\?"):
-        XSPN(options={"row_first": True}).fit(X)
-    with pytest.raises(ParameterError, match="options: unknown setting 'smoothing'"):
-        XSPN(options={"smoothing": 1.0}).fit(X)
-    with pytest.raises(ParameterError, match="expected a mapping"):
-        XSPN(options=["rows_first"]).fit(X)
-    with pytest.raises(ParameterError, match="components: expected one of 'all', 'two', found 'three'"):
-        XSPN(options={"components": "three"}).fit(X)
-    with pytest.raises(ParameterError, match="global test: unknown setting 'pairs'"):
-        XSPN(options={"test_options": {"pairs": "first"}}).fit(X)

@@ -27,6 +27,4 @@ def learn_config(estimator: Any) -> LearnConfig:
     if not isinstance(options, Mapping):
         raise ParameterError(f"options: expected a mapping of settings, found {options!r}")
     known_names("options", options, {field.name for field in fields(LearnConfig)} - set(PLAIN))
-    for name, value in options.items():
-        settings[name] = tuple(sorted(value.items())) if isinstance(value, Mapping) else value
-    return LearnConfig(**settings)
+    return LearnConfig(**settings, **options)

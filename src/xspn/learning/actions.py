@@ -63,7 +63,8 @@ class Actions:
             record.score = slice.score(leaf)
 
     def _cluster(self, record: Record, slice: Slice) -> None:
-        seed = record.task.seed if self.config.cluster_seed is None else self.config.cluster_seed
+        published = self.config.published
+        seed = record.task.seed if published is None else published.cluster_seed
         split = slice.split(self.config, seed)
         if split is None:
             record.operation = Operation.NO_SPLIT

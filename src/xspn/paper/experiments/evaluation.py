@@ -10,6 +10,7 @@ import numpy as np
 
 from xspn.estimators import XSPN
 from xspn.io.json_format import to_json
+from xspn.learning.config import PublishedProgram
 from xspn.learning.exchangeability import tests
 from xspn.learning.summary import Summary
 from xspn.paper.datasets.classification import LabeledDataset, classification
@@ -18,7 +19,7 @@ from xspn.paper.experiments.data import dataset, facts, rows_to_choose_on
 from xspn.paper.experiments.models import ModelSpec, classifiers, estimator, models
 from xspn.paper.experiments.results import Unit, UnitResult, versions
 from xspn.paper.experiments.store import Store
-from xspn.paper.presets import paper_model, presets
+from xspn.paper.presets import paper_model
 
 
 def run_density(unit: Unit, store: Store) -> UnitResult:
@@ -145,9 +146,7 @@ LONG = 0.5  # seconds: a time as long as that is steady enough
 
 def learner(method: str, seed: int) -> XSPN:
     """Return LearnXSPN with one of the tests; all else is the paper's, with all pairs and the right distribution."""
-    options: dict[str, Any] = {
-        name: value for name, value in presets["XSPN-TF"]["options"].items() if name != "test_options"
-    }
+    options = {"published": PublishedProgram()}
     return paper_model("XSPN-TF", exchangeability=method, min_instances=200, options=options, random_state=seed)
 
 
