@@ -182,8 +182,8 @@ def print_levels() -> None:
         samples = [draw(rng) for _ in range(n_samples)]
         figures = {level: rejected(samples, level) for level in HIGHEST_LEVEL}
         good = all(figures[level][1] <= highest for level, highest in HIGHEST_LEVEL.items())
-        said = "".join(f"{before:>10.1%}{now:>11.1%}" for before, now in figures.values())
-        print(f"  {name:<33}{said}{n_samples:>9}  {verdict(good)}", flush=True)
+        text = "".join(f"{before:>10.1%}{now:>11.1%}" for before, now in figures.values())
+        print(f"  {name:<33}{text}{n_samples:>9}  {verdict(good)}", flush=True)
 
 
 def print_power() -> None:

@@ -137,7 +137,7 @@ def test_make_in_the_public_format_and_in_words(capsys, tmp_path):
 def test_make_refuses_what_it_cannot_do(capsys, tmp_path):
     status, _, err = run(capsys, "make", "nltcs", "--out", str(tmp_path))
     assert status == 2
-    assert "no synthetic data set" in err
+    assert "not a synthetic data set" in err
     assert run(capsys, "make", "parity", "--out", str(tmp_path), "--seed", "-1")[0] == 2
     assert run(capsys, "make", "parity", "--out", str(tmp_path), "--n-train", "-5")[0] == 2
     (tmp_path / "taken").write_text("a file")

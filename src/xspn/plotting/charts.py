@@ -12,10 +12,10 @@ from xspn.core.errors import DataError, QueryError
 from xspn.plotting.labels import (
     Model,
     circuit_of,
+    evidence_text,
     names_within,
-    said_of_evidence,
-    said_of_value,
     shortened,
+    value_text,
     variable_names,
 )
 from xspn.plotting.style import BLUE, GRAY, INK, ORANGE, SERIES, chart_axes, look
@@ -59,8 +59,8 @@ def count_chart(
     chosen = list(circuit.scope) if variables is None else list(variables)
     columns = circuit.columns.indices(chosen)
     prior = circuit.count_distribution(chosen)
-    said = names_within([names[v] for v in columns], 30)
-    heading = f"How many of {said}?" if title is None else title
+    text = names_within([names[v] for v in columns], 30)
+    heading = f"How many of {text}?" if title is None else title
     with look():
         axes = chart_axes(ax, 6.4, 3.3)
         bins = _Bins(len(prior))
@@ -68,7 +68,7 @@ def count_chart(
         if given:
             drawn.append(circuit.count_distribution(chosen, given=given))
             axes.stairs(bins.add_up(prior), bins.edges, color=BLUE, linewidth=1.5, label="without evidence", zorder=3)
-            bins.bars(axes, drawn[1], ORANGE, f"given {said_of_evidence(circuit, given, 36)}")
+            bins.bars(axes, drawn[1], ORANGE, f"given {evidence_text(circuit, given, 36)}")
         else:
             bins.bars(axes, prior, BLUE, "model")
         if data is not None:
@@ -162,8 +162,8 @@ def posterior_bars(
     if variables is None:
         bars.sort(key=lambda bar: -abs(bar.after - bar.before))
         bars = [bar for bar in bars if abs(bar.after - bar.before) >= VISIBLE] or bars
-    said = f"Given {said_of_evidence(circuit, given)}" if given else "Without evidence"
-    return _draw(bars[:most], said if title is None else title, ax)
+    text = f"Given {evidence_text(circuit, given)}" if given else "Without evidence"
+    return _draw(bars[:most], text if title is None else title, ax)
 
 
 def _all_but(domains: Any, known: set[int]) -> list[int]:
@@ -182,7 +182,7 @@ def _bars(circuit: Circuit, variable: int, before: Any, after: Any) -> list[_Bar
     if k == 2 and circuit.labels[variable] is None:
         return [_Bar(variable_names(circuit)[variable], float(before[1]), float(after[1]))]
     shown = [1] if k == 2 else range(k)
-    return [_Bar(said_of_value(circuit, variable, code), float(before[code]), float(after[code])) for code in shown]
+    return [_Bar(value_text(circuit, variable, code), float(before[code]), float(after[code])) for code in shown]
 
 
 def _draw(bars: list[_Bar], title: str, ax: "Axes | None") -> "Figure":

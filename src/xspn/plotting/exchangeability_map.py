@@ -124,9 +124,9 @@ def exchangeability_map(
         >>> figure = exchangeability_map(np.eye(4), names=["ann", "bob", "cem", "dana"])
     """
     fractions, own_names = _fractions(source)
-    said = tuple(names) if names is not None else own_names
-    if len(said) != len(fractions):
-        raise DataError(f"names: expected {len(fractions)}, one for each variable, found {len(said)}")
+    shown_names = tuple(names) if names is not None else own_names
+    if len(shown_names) != len(fractions):
+        raise DataError(f"names: expected {len(fractions)}, one for each variable, found {len(shown_names)}")
     order, groups_found, limit = grouped_order(fractions, threshold)
     found = [group for group in groups_found if len(group) > 2 or len(fractions) <= MOST_NAMED]
     heading = title if title is not None else _heading(len(fractions), found)
@@ -136,10 +136,10 @@ def exchangeability_map(
             figure = new_figure(7.2, 5.6)
             ax = figure.add_subplot()
         image = _matrix(ax, fractions[np.ix_(order, order)])
-        _frames(ax, [shown(said[v]) for v in order], order, found)
-        _axis(ax, [shown(said[v]) for v in order])
+        _frames(ax, [shown(shown_names[v]) for v in order], order, found)
+        _axis(ax, [shown(shown_names[v]) for v in order])
         if groups is not None:
-            _known_groups(ax, [_value_of(groups, v, said) for v in order])
+            _known_groups(ax, [_value_of(groups, v, shown_names) for v in order])
         ax.set_title(heading, loc="left", pad=20 if groups is not None else 6)
         # Measured by the map itself: it is square, whatever room the axes were given.
         place = ax.inset_axes((0.0, -0.06, 0.55, 0.022))
@@ -203,8 +203,8 @@ def _frames(axes: "Axes", names: list[str], order: IntArray, found: list[IntArra
         lowest = max(middle, lowest + 0.07 * n)
         line: dict[str, Any] = {"color": ORANGE, "linewidth": 0.7, "alpha": 0.8, "zorder": 3, "clip_on": False}
         axes.plot([end, n - 0.5, 1.03 * n - 0.5], [middle, middle, lowest], **line)
-        said = names_within([names[place[int(v)]] for v in sorted(group)], 26)
-        axes.text(1.04 * n, lowest, f"{len(group)} variables\n{said}", fontsize=7.2, va="center", linespacing=1.25)
+        members = names_within([names[place[int(v)]] for v in sorted(group)], 26)
+        axes.text(1.04 * n, lowest, f"{len(group)} variables\n{members}", fontsize=7.2, va="center", linespacing=1.25)
     axes.set_xlim(-0.5, n - 0.5)
     axes.set_ylim(n - 0.5, -0.5)
 

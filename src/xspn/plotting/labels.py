@@ -9,6 +9,8 @@ from xspn.core.errors import ParameterError
 from xspn.core.text import printable
 from xspn.estimators.base import DensityEstimator
 
+Model = Circuit | DensityEstimator  # what a picture may be made of
+
 LONGEST = 60  # letters
 
 
@@ -23,32 +25,32 @@ def names_within(names: Sequence[str], letters: int) -> str:
         >>> names_within([f"attends_{i}" for i in range(10)], 30)
         'attends_0…9'
     """
-    said = _runs(names)
-    if len(", ".join(said)) <= letters or len(said) == 1:
-        return shortened(", ".join(said), letters)
-    last = f"… {said[-1]}"
+    parts = _runs(names)
+    if len(", ".join(parts)) <= letters or len(parts) == 1:
+        return shortened(", ".join(parts), letters)
+    last = f"… {parts[-1]}"
     shown: list[str] = []
-    for name in said[:-1]:
+    for name in parts[:-1]:
         if len(", ".join([*shown, name, last])) > letters:
             break
         shown.append(name)
-    return ", ".join([*shown, last]) if shown else shortened(f"{said[0]}, …", letters)
+    return ", ".join([*shown, last]) if shown else shortened(f"{parts[0]}, …", letters)
 
 
 def _runs(names: Sequence[str]) -> list[str]:
     """Write x1, x2, x3 as x1…3, where at least three follow each other."""
-    said: list[str] = []
+    parts: list[str] = []
     start = 0
     while start < len(names):
         end = start
         while end + 1 < len(names) and _follows(names[end], names[end + 1]):
             end += 1
         if end - start >= 2:
-            said.append(f"{names[start]}…{_split(names[end])[1]}")
+            parts.append(f"{names[start]}…{_split(names[end])[1]}")
         else:
-            said.extend(names[start : end + 1])
+            parts.extend(names[start : end + 1])
         start = end + 1
-    return said
+    return parts
 
 
 def _follows(first: str, second: str) -> bool:
@@ -71,9 +73,6 @@ def shortened(text: str, letters: int) -> str:
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
-Model = Circuit | DensityEstimator
-
-
 def circuit_of(model: Any) -> Circuit:
     """Return the circuit of a model."""
     circuit = getattr(model, "circuit_", model)
@@ -87,13 +86,13 @@ def variable_names(circuit: Circuit) -> tuple[str, ...]:
     return tuple(map(shown, circuit.names or [f"X{i}" for i in range(circuit.n_variables)]))
 
 
-def said_of_value(circuit: Circuit, variable: int, code: int) -> str:
+def value_text(circuit: Circuit, variable: int, code: int) -> str:
     """Write that a variable has a value, by the value's label if it has one."""
     return f"{variable_names(circuit)[variable]} = {shown(circuit.columns.label(variable, code))}"
 
 
-def said_of_evidence(circuit: Circuit, given: Mapping[Any, Any], letters: int = 60) -> str:
+def evidence_text(circuit: Circuit, given: Mapping[Any, Any], letters: int = 60) -> str:
     """Write evidence in a line."""
     names = variable_names(circuit)
-    said = [f"{names[key] if isinstance(key, int) else shown(key)} = {shown(value)}" for key, value in given.items()]
-    return names_within(said, letters)
+    parts = [f"{names[key] if isinstance(key, int) else shown(key)} = {shown(value)}" for key, value in given.items()]
+    return names_within(parts, letters)

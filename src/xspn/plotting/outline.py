@@ -172,10 +172,10 @@ class _Outliner:
             child = part.nodes[place]
             certain = certain_factors(child, MOST_CONTEXTS)
             rest = [factor for factor in child.children if factor not in certain]
-            said = certain if rest else {}
-            parts.append(self._product(rest, reach, self.graph.id_of(child)) if said else self.closed(child, reach))
+            written = certain if rest else {}
+            parts.append(self._product(rest, reach, self.graph.id_of(child)) if written else self.closed(child, reach))
             parts[-1].weight = float(weights[place])
-            parts[-1].contexts = [(leaf.variables[0], value) for leaf, value in said.items()]
+            parts[-1].contexts = [(leaf.variables[0], value) for leaf, value in written.items()]
         if rest_of := order[len(shown) :]:
             total = float(weights[rest_of].sum())
             nodes = [part.nodes[i] for i in rest_of]

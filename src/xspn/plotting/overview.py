@@ -7,7 +7,7 @@ import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.plotting.facts import FAMILIES, Family, Segment
-from xspn.plotting.labels import names_within, said_of_value, variable_names
+from xspn.plotting.labels import names_within, value_text, variable_names
 from xspn.plotting.outline import OutlinePart
 from xspn.plotting.style import BLUE, FAINT, GRAY, GREEN, INK, ORANGE, PANEL, PAPER, PURPLE
 
@@ -207,7 +207,7 @@ class Overview:
         return CURVE + (0.2 + 0.062 * max(labels) if labels else 0.0)
 
     def _context(self, part: OutlinePart) -> str:
-        return ", ".join(said_of_value(self.circuit, variable, value) for variable, value in part.contexts)
+        return ", ".join(value_text(self.circuit, variable, value) for variable, value in part.contexts)
 
     def _rows(self) -> dict[int, float]:
         """Give each leaf a line of its own, and every other part the middle of its children."""
@@ -282,7 +282,7 @@ class Overview:
         left = x + FRACTION
         draw_glyph(axes, part, left, y)
         text = left + GLYPH[0] + 0.1
-        axes.text(text, y - 0.075, said_of(part), va="center", fontsize=8, color=INK)
+        axes.text(text, y - 0.075, description(part), va="center", fontsize=8, color=INK)
         own = names_within([self.names[v] for v in part.variables], LETTERS)
         axes.text(text, y + 0.08, own, va="center", fontsize=6.8, color=GRAY)
 
@@ -306,13 +306,15 @@ class Overview:
         seen = {part.kind for part in parts} | {segment.family for part in parts for segment in part.segments}
         if "folded" in seen:
             seen |= set(FAMILIES)
-        legend = {kind: said if bits_only else said.split(":")[0] for kind, said in LEGEND.items() if kind in seen}
-        widths = [0.15 + 0.056 * len(said) + 0.14 for said in legend.values()]
+        legend = {
+            kind: meaning if bits_only else meaning.split(":")[0] for kind, meaning in LEGEND.items() if kind in seen
+        }
+        widths = [0.15 + 0.056 * len(meaning) + 0.14 for meaning in legend.values()]
         x, y = max(MARGIN, self.width - MARGIN - sum(widths)), self.height - 0.17
         write: dict[str, Any] = {"fontsize": 7, "va": "center"}
-        for (kind, said), width in zip(legend.items(), widths, strict=True):
+        for (kind, meaning), width in zip(legend.items(), widths, strict=True):
             axes.add_patch(Rectangle((x, y - 0.05), 0.1, 0.1, color=COLORS.get(kind, FOLDED), linewidth=0))
-            axes.text(x + 0.15, y, said, **write)
+            axes.text(x + 0.15, y, meaning, **write)
             x += width
 
 
@@ -324,13 +326,13 @@ def _levels(root: OutlinePart) -> list[list[OutlinePart]]:
     return levels
 
 
-def said_of(part: OutlinePart) -> str:
+def description(part: OutlinePart) -> str:
     """Say what a leaf is, in a few words."""
     n = len(part.variables)
     variables = f"{n} variable{'s' if n > 1 else ''}"
     match part.kind:
         case "leaves":
-            return ", ".join(_said_of_family(part, family) for family in FAMILIES if _own(part, family))
+            return ", ".join(_family_description(part, family) for family in FAMILIES if _own(part, family))
         case "folded":
             if part.n_nodes == len(part.nodes):
                 return f"{part.n_nodes} leaves, {variables}"
@@ -344,14 +346,14 @@ def _own(part: OutlinePart, family: Family) -> list[Segment]:
     return [segment for segment in part.segments if segment.family == family]
 
 
-def _said_of_family(part: OutlinePart, family: Family) -> str:
+def _family_description(part: OutlinePart, family: Family) -> str:
     own = _own(part, family)
     sizes = [segment.size for segment in own]
     if family == "pairs":
         trees = [segment.size for segment in own if segment.shape == "tree"]
         joint = sum(sizes) - sum(trees)
-        said = [f"tree of {trees[0]}" if len(trees) == 1 else f"{len(trees)} trees of {sum(trees)}"] if trees else []
-        return ", ".join([*said, *([f"{joint} jointly normal"] if joint else [])])
+        texts = [f"tree of {trees[0]}" if len(trees) == 1 else f"{len(trees)} trees of {sum(trees)}"] if trees else []
+        return ", ".join([*texts, *([f"{joint} jointly normal"] if joint else [])])
     if family == "exchangeable" and len(sizes) > 1:
         return f"{sum(sizes)} exchangeable in {len(sizes)} blocks"
     return f"{sum(sizes)} {family}"

@@ -11,7 +11,7 @@ from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves import Bernoulli, Exchangeable
 from xspn.leaves.base import Leaf
 from xspn.plotting.facts import certain_factors, certain_value
-from xspn.plotting.labels import said_of_value, variable_names
+from xspn.plotting.labels import value_text, variable_names
 from xspn.plotting.style import BLUE, GRAY, GREEN, INK, ORANGE, PANEL, PAPER
 from xspn.plotting.tree_layout import Box
 from xspn.statistics import Count
@@ -108,11 +108,11 @@ class _Sketcher:
             certain = certain_factors(child, MOST_NAMED) if self.contexts else {}
             rest = [factor for factor in child.children if factor not in certain] if certain else []
             parts.append(self._product(rest) if rest else self.draw(child))
-            said = [said_of_value(self.circuit, v.variables[0], code) for v, code in certain.items()] if rest else []
-            edges.append([*said, f"{weight:.2f}"])
+            contexts = [value_text(self.circuit, v.variables[0], code) for v, code in certain.items()] if rest else []
+            edges.append([*contexts, f"{weight:.2f}"])
             # A label stands on the way to its child, where edges are not yet as far apart as the children are.
             parts[-1].head = LINE * len(edges[-1])
-            parts[-1].room = (max(map(text_width, said), default=0.2) + 0.08) / LABEL_AT
+            parts[-1].room = (max(map(text_width, contexts), default=0.2) + 0.08) / LABEL_AT
         return Sketch(CIRCLE, CIRCLE, list(parts), kind="sum", lines=["+"], edges=edges)
 
     def _product(self, factors: list[Node]) -> Sketch:
@@ -153,8 +153,8 @@ class _Sketcher:
 
     def _bit(self, bit: Bernoulli) -> Sketch:
         name, chance = self.names[bit.variables[0]], float(bit.p)
-        said = said_of_value(self.circuit, bit.variables[0], round(chance))
-        lines = [said] if certain_value(bit) is not None else [name, f"{chance:.2f}"]
+        text = value_text(self.circuit, bit.variables[0], round(chance))
+        lines = [text] if certain_value(bit) is not None else [name, f"{chance:.2f}"]
         return Sketch(max(map(text_width, lines)) + 0.1, 0.14 * len(lines) + 0.1, kind="bit", lines=lines)
 
 

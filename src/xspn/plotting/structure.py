@@ -46,7 +46,7 @@ def draw_circuit(
         title: A title.
         contexts: Whether certain bits are drawn at edges and others together; otherwise every leaf by itself. A folded
             drawing always does that.
-        max_nodes: Fold until no more than so many parts are drawn: 28 where nothing is said.
+        max_nodes: Fold until no more than so many parts are drawn: 28 by default.
         depth: Fold what is more than so many levels below the root.
         ax: Where to draw; a new figure by default, at the size at which text is eight points.
 

@@ -115,9 +115,9 @@ def test_factors_may_differ_between_components_as_the_text_has_it():
 
 
 def test_what_cannot_be_made_is_refused():
-    with pytest.raises(RegistryError, match=r"'nltcs' is no synthetic data set.*datasets.load"):
+    with pytest.raises(RegistryError, match=r"'nltcs' is not a synthetic data set.*datasets.load"):
         datasets.make("nltcs")
-    with pytest.raises(RegistryError, match="no model of it is known"):
+    with pytest.raises(RegistryError, match="its true distribution is not known"):
         datasets.truth("senate")
     with pytest.raises(RegistryError, match="did you mean 'parity'"):
         datasets.make("parityy")

@@ -193,7 +193,7 @@ def test_only_units_of_the_plan_are_taken_over(made, tmp_path):
     merged = ours.merge(theirs.folder, planned)
     assert merged.new == 1
     [reason] = merged.refused
-    assert "exam SPN m=3 is no unit of any table" in reason
+    assert "exam SPN m=3 is not part of any table" in reason
     assert [path.relative_to(ours.folder).as_posix() for path in ours.folder.rglob("*.json")] == [UNIT.path.as_posix()]
 
 

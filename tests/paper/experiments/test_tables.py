@@ -144,7 +144,7 @@ def test_the_paired_test_at_its_edges():
     assert not significantly_better(impossible, rows)
     assert paired_p_value(impossible, impossible) == 1.0
     assert paired_p_value(rows[:1], rows[:1] + 1) == 1.0
-    with pytest.raises(DataError, match="as many rows"):
+    with pytest.raises(DataError, match="the same number of rows"):
         paired_p_value(rows, rows[:2])
 
 

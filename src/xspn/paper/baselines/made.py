@@ -321,7 +321,9 @@ class MADE(DensityMixin, TableInput):  # type: ignore[misc]
         if not is_real_number(fraction) or not 0 < fraction < 1:
             raise ParameterError(f"validation_fraction: expected a number between 0 and 1, found {fraction!r}")
         if len(bits) < 2:
-            raise DataError("X: expected at least two rows, one of them to stop by, found n_samples = 1 (1 sample)")
+            raise DataError(
+                "X: expected at least two rows, one of them for early stopping, found n_samples = 1 (1 sample)"
+            )
         order = rng.permutation(len(bits))
         size = min(max(1, round(fraction * len(bits))), len(bits) - 1)
         return bits[order[size:]], bits[order[:size]]

@@ -14,7 +14,7 @@ from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.paper.datasets.catalog import info, names
-from xspn.paper.datasets.dataset import BinaryTable, Dataset
+from xspn.paper.datasets.dataset import BinaryTable, Dataset, default_names
 
 Constraint = Callable[[AnyArray], AnyArray]
 
@@ -38,8 +38,7 @@ def uniform_given_count(n: int, accept: Constraint) -> Circuit:
     if not accepted.any():
         raise ParameterError(f"uniform_given_count: expected a constraint that some count from 0 to {n} meets")
     log_total = float(logsumexp_quiet(log_binomials(n)[accepted]))
-    names = [f"X{i}" for i in range(n)]
-    return Circuit(Exchangeable(range(n), np.where(accepted, -log_total, -np.inf)), names)
+    return Circuit(Exchangeable(range(n), np.where(accepted, -log_total, -np.inf)), default_names(n))
 
 
 def conference(people: int = 10) -> Circuit:
@@ -126,7 +125,7 @@ def mevm(
         ]
         components.append(Product(leaves))
     root = components[0] if n_components == 1 else Sum(np.full(n_components, 1 / n_components), components)
-    return Circuit(root, [f"X{i}" for i in range(n)])
+    return Circuit(root, default_names(n))
 
 
 # What the number of ones of a row must meet. For parity the paper prints "x mod 2 = 0": the number of ones is meant.
@@ -174,8 +173,8 @@ def _synthetic_name(name: str) -> str:
     entry = info(name)
     if entry.group != "synthetic":
         raise RegistryError(
-            f"{entry.name!r} is no synthetic data set: no model of it is known. Load it with datasets.load; "
-            f"synthetic are {', '.join(names('synthetic'))}"
+            f"{entry.name!r} is not a synthetic data set: its true distribution is not known. Load it with "
+            f"datasets.load; synthetic data sets are {', '.join(names('synthetic'))}"
         )
     return entry.name
 

@@ -45,7 +45,7 @@ def paired_p_value(first: FloatArray, second: FloatArray) -> float:
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape:
-        raise DataError(f"paired test: expected as many rows of both models, found {len(a)} and {len(b)}")
+        raise DataError(f"paired test: expected the same number of rows for both models, found {len(a)} and {len(b)}")
     possible = np.isfinite(a) | np.isfinite(b)
     differences = a[possible] - b[possible]
     if not np.isfinite(differences).all():

@@ -12,7 +12,6 @@ from xspn.paper.experiments.evaluation import COLUMNS, METHODS, MORE_COLUMNS
 from xspn.paper.experiments.models import ModelSpec, classifiers, grid, models
 from xspn.paper.experiments.results import Experiment, Unit
 
-TARGETS = ("table1", "table2", "ablation", "pairwise", "figure1", "figure2")
 EXPERIMENT_OF: dict[str, Experiment] = {
     "table1": "density",
     "ablation": "density",
@@ -45,7 +44,7 @@ def plan(
     """Return the units of these tables.
 
     Args:
-        targets: Some of `TARGETS`.
+        targets: Some of `xspn.paper.experiments.TARGETS`.
         wanted: The data sets; all of the paper's, or those of a quick run, by default.
         chosen_models: The models; all by default. Names that a table does not have are left out of it.
         quick: Whether the small grid is enough.

@@ -31,7 +31,7 @@ from xspn.plotting.style import image
 
 @dataclass
 class Content:
-    """What a report is made of, in order: tables and drawings by name, and what is said before them."""
+    """What a report is made of, in order: tables and drawings by name, and the summary before them."""
 
     summary: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)

@@ -256,7 +256,7 @@ def _unpacked(text: str, n_rows: int) -> FloatArray:
 
 
 def _no_constant(name: str) -> None:
-    raise FormatError(f"{name} is no JSON")
+    raise FormatError(f"{name} is not a JSON number")
 
 
 def _score(values: dict[str, Any], name: str) -> float:

@@ -158,7 +158,7 @@ def read_result(path: Path, planned: Planned | None = None) -> UnitResult:
         return result
     unit = planned(result.unit)
     if unit is None:
-        raise FormatError(f"{path}: {result.unit} is no unit of any table")
+        raise FormatError(f"{path}: {result.unit} is not part of any table")
     return replace(result, unit=unit)
 
 

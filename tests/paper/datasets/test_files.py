@@ -49,7 +49,7 @@ def test_what_is_no_table_is_refused_by_line(content, message):
 
 def test_a_data_set_checks_its_tables():
     good = np.zeros((2, 3), dtype=np.uint8)
-    with pytest.raises(DataError, match="as many columns"):
+    with pytest.raises(DataError, match="the same number of columns"):
         Dataset("d", good, good[:, :2], good)
     with pytest.raises(DataError, match=r"d test: expected 0 or 1, found 2 at row 0, column 1"):
         Dataset("d", good, good, np.array([[0, 2, 0]]))
