@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 MOST_BARS = 50
 NEGLIGIBLE = 1e-4  # counts at the ends that are rarer are left out
+LETTERS = 28
+VISIBLE = 0.005  # what changes less is shown only if it is asked for, or nothing changes more
+OUTLIERS = 0.005  # the fraction of rows below which the axis is cut off
 
 
 def count_chart(
@@ -116,10 +119,6 @@ def _frame(axes: "Axes", drawn: list[FloatArray], bins: _Bins) -> None:
     axes.grid(axis="x", visible=False)
     axes.set_xlabel("number of ones" + (f" (in steps of {bins.step})" if bins.step > 1 else ""))
     axes.set_ylabel("probability")
-
-
-LETTERS = 28
-VISIBLE = 0.005  # what changes less is shown only if it is asked for, or nothing changes more
 
 
 @dataclass(frozen=True)
@@ -212,9 +211,6 @@ def _draw(bars: list[_Bar], title: str, ax: "Axes | None") -> "Figure":
         handles, labels = axes.get_legend_handles_labels()
         axes.legend(handles[::-1], labels[::-1], ncols=2, **where)
     return axes.figure  # type: ignore[return-value]
-
-
-OUTLIERS = 0.005  # the fraction of rows below which the axis is cut off
 
 
 def likelihood_histogram(

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 MOST_ORDERED = 1000  # the best order of more takes too long: any order of the tree must do
 THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(19, 0, -1))
+MOST_NAMED = 48  # variables with a name at their row
+MOST_GROUPS = 10  # groups with a name beside the map
+LETTERS = 20
+PALE_TO_DARK = ("#FFFFFF", "#D6E6F2", "#7FB3D5", "#0072B2", "#004468")
 
 
 def shared_leaves(circuit: Circuit) -> FloatArray:
@@ -84,12 +88,6 @@ def grouped_order(fractions: FloatArray, threshold: float | None = None) -> tupl
     cluster = fcluster(tree, 1 - limit, "distance")[order]
     groups = [order[cluster == c] for c in dict.fromkeys(cluster)]
     return order, [group for group in groups if len(group) > 1], limit
-
-
-MOST_NAMED = 48  # variables with a name at their row
-MOST_GROUPS = 10  # groups with a name beside the map
-LETTERS = 20
-PALE_TO_DARK = ("#FFFFFF", "#D6E6F2", "#7FB3D5", "#0072B2", "#004468")
 
 
 def exchangeability_map(

@@ -15,6 +15,8 @@ from xspn.leaves.base import Leaf
 
 Family = Literal["exchangeable", "pairs", "independent"]
 FAMILIES: tuple[Family, ...] = ("exchangeable", "pairs", "independent")
+Shape = Literal["bars", "chances", "distributions", "bell", "tree"]
+CERTAIN = 0.01  # a value that is all but sure below a sum names the branch that it is on
 
 
 def family_of(leaf: LeafNode) -> Family:
@@ -89,10 +91,6 @@ class NodeFacts:
                     seen[id(child)] = child
                     stack.append(child)
         return len(seen)
-
-
-Shape = Literal["bars", "chances", "distributions", "bell", "tree"]
-CERTAIN = 0.01  # a value that is all but sure below a sum names the branch that it is on
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,19 @@ MOST_SEGMENTS = 8  # leaves drawn side by side: the largest
 COLORS: dict[str, str] = {"exchangeable": BLUE, "pairs": PURPLE, "independent": GREEN}
 FOLDED = "#6B7680"
 MOST_BARS = 60  # more would be thinner than a line
+ROW, CURVE = 0.375, 0.46  # inches: the height of a line; the width of the bend of an edge
+MARGIN, TEXT, FRACTION = 0.2, 2.75, 0.46
+TOP, HEAD, FOOT = 0.46, 0.3, 0.42
+RADIUS = 0.1
+THICKEST, THINNEST = 0.13, 0.008  # inches: the line of all rows, that of hardly any
+LETTERS = 46
+SUM_EDGE, PRODUCT_EDGE = "#A7ADB3", "#DEE1E4"
+LEGEND: dict[str, str] = {
+    "exchangeable": "exchangeable: P(number of ones)",
+    "independent": "independent: P(each is one)",
+    "pairs": "dependent pairs",
+    "folded": "folded: P(number of ones), and what is in it",
+}
 
 
 def draw_glyph(axes: "Axes", part: OutlinePart, left: float, middle: float) -> None:
@@ -159,21 +172,6 @@ def draw_label(axes: "Axes", label: int, x: float, y: float) -> None:
     """Write the number of a part that occurs more than once."""
     axes.text(x, y, f"({label})", ha="center", va="center", fontsize=7.5, fontweight="bold", color=INK,
               zorder=5)  # fmt: skip
-
-
-ROW, CURVE = 0.375, 0.46  # inches: the height of a line; the width of the bend of an edge
-MARGIN, TEXT, FRACTION = 0.2, 2.75, 0.46
-TOP, HEAD, FOOT = 0.46, 0.3, 0.42
-RADIUS = 0.1
-THICKEST, THINNEST = 0.13, 0.008  # inches: the line of all rows, that of hardly any
-LETTERS = 46
-SUM_EDGE, PRODUCT_EDGE = "#A7ADB3", "#DEE1E4"
-LEGEND: dict[str, str] = {
-    "exchangeable": "exchangeable: P(number of ones)",
-    "independent": "independent: P(each is one)",
-    "pairs": "dependent pairs",
-    "folded": "folded: P(number of ones), and what is in it",
-}
 
 
 class Overview:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Values = Sequence[float | None]
+OFFSETS = [(6, 0), (-6, 0), (0, 8), (0, -9), (6, 7), (-6, 7), (6, -8), (-6, -8), (0, 17), (0, -18), (14, 14), (14, -15)]
+Times = Mapping[str, Mapping[int, float]]
+End = tuple[float, float, str, str]  # x, y, method, color
+LINE_POINTS = 11.0  # the least distance of two names
 
 
 def difference_bars(names: Sequence[str], series: Mapping[str, Values], title: str, label: str) -> "Figure":
@@ -98,9 +102,6 @@ def grouped_bars(
         axes.set_title(title)
         figure.legend(loc="outside lower center", ncols=min(len(series) + 1, 4))
     return figure
-
-
-OFFSETS = [(6, 0), (-6, 0), (0, 8), (0, -9), (6, 7), (-6, 7), (6, -8), (-6, -8), (0, 17), (0, -18), (14, 14), (14, -15)]
 
 
 @dataclass(frozen=True)
@@ -192,11 +193,6 @@ def _overlap(first: Any, second: Any) -> float:
     width = min(first.x1, second.x1) - max(first.x0, second.x0)
     height = min(first.y1, second.y1) - max(first.y0, second.y0)
     return float(width * height) if width > 0 and height > 0 else 0.0
-
-
-Times = Mapping[str, Mapping[int, float]]
-End = tuple[float, float, str, str]  # x, y, method, color
-LINE_POINTS = 11.0  # the least distance of two names
 
 
 def runtime_lines(panels: Mapping[str, Mapping[str, Times]], x_label: str) -> "Figure":

@@ -29,6 +29,8 @@ LABEL_AT = 0.72  # where on its edge a label stands: 0 is at the parent, 1 at th
 LINE = 0.135  # the height of a line of a label
 POINT = 0.0082  # the mean width of a letter, in inches for each point of its size
 FONT = 8.0
+TITLE = 0.19  # the height of a panel's title
+FOOT = 0.15  # the height of a panel's scale
 
 
 @dataclass(eq=False)
@@ -156,10 +158,6 @@ class _Sketcher:
         text = value_text(self.circuit, bit.variables[0], round(chance))
         lines = [text] if certain_value(bit) is not None else [name, f"{chance:.2f}"]
         return Sketch(max(map(text_width, lines)) + 0.1, 0.14 * len(lines) + 0.1, kind="bit", lines=lines)
-
-
-TITLE = 0.19  # the height of a panel's title
-FOOT = 0.15  # the height of a panel's scale
 
 
 def draw_part(axes: "Axes", part: Sketch) -> None:

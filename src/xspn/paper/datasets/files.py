@@ -30,6 +30,8 @@ PUBLIC_BASE = "https://raw.githubusercontent.com/{owner}/{repository}/{branch}/{
 SCHEMES = ("https://", "http://", "file://")
 
 AnyPath = str | os.PathLike[str]
+Origin = Literal["data folder", "cache", "download"]
+_ZERO, _COMMA, _NEWLINE = b"0,\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +127,6 @@ def default_cache_folder() -> Path:
     return user_cache_path("xspn", appauthor=False)
 
 
-Origin = Literal["data folder", "cache", "download"]
-
-
 @dataclass(frozen=True, slots=True)
 class Verified:
     """The content of a file that has passed its checksum.
@@ -221,9 +220,6 @@ def _download(file: SourceFile, places: Places, limits: DownloadLimits | None) -
             f"{file.name} is not here and could not be downloaded from {error}. {ways}; "
             "XSPN_DOWNLOAD_BASE names another address to download from"
         ) from error
-
-
-_ZERO, _COMMA, _NEWLINE = b"0,\n"
 
 
 def parse(content: bytes, what: str = "data") -> BinaryTable:

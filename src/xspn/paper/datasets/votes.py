@@ -19,6 +19,12 @@ from xspn.paper.datasets.download import download
 from xspn.paper.datasets.files import SCHEMES, AnyPath
 
 SplitSize = int | float
+YEA, NAY, NOT_VOTING = 1, 2, 0
+YEA_WORDS = ("1", "yea", "yes", "aye", "y", "for", "ja", "true")
+NAY_WORDS = ("0", "nay", "no", "n", "against", "nein", "false")
+OTHER_WORDS = ("", "na", "nan", "none", "abstain", "abstained", "abstention", "present", "absent", "not voting",
+               "enthaltung", "ungültig", "nicht abgegeben")  # fmt: skip
+_Vote = tuple[str, str, Any, str]  # voter, ballot, vote, party
 
 
 def random_splits(
@@ -90,9 +96,6 @@ def _content(source: AnyPath) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: expected a CSV file in UTF-8, found other bytes at position {error.start}") from error
-
-
-YEA, NAY, NOT_VOTING = 1, 2, 0
 
 
 @dataclass(slots=True)
@@ -174,14 +177,6 @@ def distinct(labels: Mapping[str, str], details: Mapping[str, str]) -> dict[str,
         counts = Counter(result.values())
         result = {voter: f"{text}, {extra[voter]}" if counts[text] > 1 else text for voter, text in result.items()}
     return result
-
-
-YEA_WORDS = ("1", "yea", "yes", "aye", "y", "for", "ja", "true")
-NAY_WORDS = ("0", "nay", "no", "n", "against", "nein", "false")
-OTHER_WORDS = ("", "na", "nan", "none", "abstain", "abstained", "abstention", "present", "absent", "not voting",
-               "enthaltung", "ungültig", "nicht abgegeben")  # fmt: skip
-
-_Vote = tuple[str, str, Any, str]  # voter, ballot, vote, party
 
 
 def from_votes(

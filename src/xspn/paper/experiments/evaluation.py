@@ -21,6 +21,13 @@ from xspn.paper.experiments.results import Unit, UnitResult, versions
 from xspn.paper.experiments.store import Store
 from xspn.paper.presets import paper_model
 
+T = TypeVar("T")
+METHODS = ("pairwise", "full", "global")
+COLUMNS = (3, 5, 8)
+MORE_COLUMNS = (12, 16)  # beyond the paper, whose program could not go on: the full test's cost shows here
+REPEATS = 3
+LONG = 0.5  # seconds: a time as long as that is steady enough
+
 
 def run_density(unit: Unit, store: Store) -> UnitResult:
     """Fit the model and score it; take over the outcome of another level where the circuit must be the same."""
@@ -133,15 +140,6 @@ def _log_loss(model: Any, data: LabeledDataset) -> float | None:
     place = np.searchsorted(model.classes_, data.y_valid)
     loss = -float(logs[np.arange(len(logs)), place].mean())
     return loss if np.isfinite(loss) else None
-
-
-T = TypeVar("T")
-
-METHODS = ("pairwise", "full", "global")
-COLUMNS = (3, 5, 8)
-MORE_COLUMNS = (12, 16)  # beyond the paper, whose program could not go on: the full test's cost shows here
-REPEATS = 3
-LONG = 0.5  # seconds: a time as long as that is steady enough
 
 
 def learner(method: str, seed: int) -> XSPN:

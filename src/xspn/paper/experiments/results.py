@@ -32,6 +32,11 @@ SHORT = {
     "n_components": "k",
     "columns": "n",
 }
+PACKAGES = ("numpy", "scipy", "scikit-learn")
+SCHEMA = 1
+MOST_BYTES = 64_000_000  # of a file; those of the paper's largest data sets have less than a hundredth of it
+MOST_ROWS = 10_000_000
+WORDS_FOR_NUMBERS = ("inf", "-inf", "nan")  # which JSON has no numbers for
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +114,6 @@ class Unit:
         return " ".join([self.dataset, self.model, *self._words()])
 
 
-PACKAGES = ("numpy", "scipy", "scikit-learn")
-
-
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of this library, of Python and of the packages at the core.
@@ -128,12 +130,6 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "unknown"
-
-
-SCHEMA = 1
-MOST_BYTES = 64_000_000  # of a file; those of the paper's largest data sets have less than a hundredth of it
-MOST_ROWS = 10_000_000
-WORDS_FOR_NUMBERS = ("inf", "-inf", "nan")  # which JSON has no numbers for
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,8 @@ from xspn.paper.experiments.published import ACCURACIES, APPARENT_LIMITS, BEYOND
 from xspn.paper.experiments.rendering import NOTHING, Cell, ReportTable, cell, format_number, scoreboard
 from xspn.paper.experiments.results import UnitResult
 
+# -- table 1 ---------------------------------------------------------------------------------------
+
 TABLE1_HEADER = (
     "data set", "limit", "SPN", "paper's SPN", "XSPN", "paper's XSPN", "XSPN-default",
     "MEVM", "paper's MEVM", "MADE", "paper's MADE",
@@ -115,6 +117,8 @@ def _is_held_out(chosen: Chosen, row: DataKey) -> bool:
     return result is not None and bool(result.facts.get("held_out"))
 
 
+# -- the ablation study ----------------------------------------------------------------------------
+
 PAPER_MODELS = ("SPN", "SPN-CLT", "XSPN-T", "XSPN-TF")
 DEFAULT_MODELS = ("SPN-default", "XSPN-default")
 ABLATION_RIVALS = {
@@ -181,6 +185,8 @@ def _settings(result: UnitResult | None, tried: int) -> str:
     return f"{' / '.join(f'{value:g}' for value in values if isinstance(value, int | float))} ({tried})"
 
 
+# -- table 2 ---------------------------------------------------------------------------------------
+
 TABLE2_RIVALS = {"SPN": ("XSPN",), "XSPN": ("SPN",), "XSPN-default": ("SPN",)}
 TABLE2_MODELS = frozenset(name for accuracies in ACCURACIES.values() for name in accuracies)
 TABLE2_NOTES = (
@@ -214,6 +220,8 @@ def table2(chosen: Chosen) -> ReportTable:
         rows.append(tuple(cells))
     return ReportTable("table2", "Table 2: test accuracies", tuple(header), tuple(rows), TABLE2_NOTES)
 
+
+# -- pairwise against full tests -------------------------------------------------------------------
 
 PAIRWISE_NOTES = (
     "LearnXSPN on the first columns of each data set, with the pairwise test (all pairs), the full χ² test over all 2ⁿ "
