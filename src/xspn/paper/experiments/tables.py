@@ -15,11 +15,6 @@ TABLE1_HEADER = (
     "data set", "limit", "SPN", "paper's SPN", "XSPN", "paper's XSPN", "XSPN-default",
     "MEVM", "paper's MEVM", "MADE", "paper's MADE",
 )  # fmt: skip
-SPN_COLUMN, XSPN_COLUMN, DEFAULT_COLUMN = (
-    TABLE1_HEADER.index("SPN"),
-    TABLE1_HEADER.index("XSPN"),
-    TABLE1_HEADER.index("XSPN-default"),
-)
 FAMILIES = {"SPN": ("SPN", "SPN-CLT"), "XSPN": ("XSPN-T", "XSPN-TF")}  # what competes for a column of table 1
 TABLE1_NOTES = (
     "Mean test log-likelihoods, in nats per row. SPN is the better of SPN and SPN-CLT on the validation rows, XSPN the "
@@ -53,11 +48,11 @@ def table1(chosen: Chosen) -> ReportTable:
 def scores(table: ReportTable, chosen: Chosen) -> list[str]:
     """Say in how many data sets this run is better, equal and worse than the paper."""
     columns = {
-        "XSPN (the paper's settings) against the published XSPN": XSPN_COLUMN,
-        "XSPN-default against the published XSPN": DEFAULT_COLUMN,
-        "SPN (smoothed) against the published SPN": SPN_COLUMN,
+        "XSPN (the paper's settings) against the published XSPN": "XSPN",
+        "XSPN-default against the published XSPN": "XSPN-default",
+        "SPN (smoothed) against the published SPN": "SPN",
     }
-    counted = {what: [row[place] for row in table.rows] for what, place in columns.items()}
+    counted = {what: [row[table.header.index(name)] for row in table.rows] for what, name in columns.items()}
     counted["XSPN-TF alone (what the paper's text calls XSPN) against the published XSPN"] = [
         _entry(chosen.get(row, "XSPN-TF"), LIKELIHOODS[row.dataset].xspn, []) for row in chosen.rows
     ]
