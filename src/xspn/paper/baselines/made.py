@@ -141,13 +141,13 @@ class TrainingOptions:
         device: Where PyTorch computes.
     """
 
-    learning_rate: float = 3e-3
-    batch_size: int = 100
-    l1: float = 5e-5
-    averaging: float = 0.998
-    max_epochs: int = 1000
-    patience: int = 40
-    device: str = "cpu"
+    learning_rate: float
+    batch_size: int
+    l1: float
+    averaging: float
+    max_epochs: int
+    patience: int
+    device: str
 
 
 def train(
