@@ -15,7 +15,7 @@ from xspn.leaves.base import Leaf
 
 Family = Literal["exchangeable", "pairs", "independent"]
 FAMILIES: tuple[Family, ...] = ("exchangeable", "pairs", "independent")
-Shape = Literal["bars", "chances", "distributions", "bell", "tree"]
+Shape = Literal["bars", "chances", "shares", "bell", "tree"]
 CERTAIN = 0.01  # a value that is all but sure below a sum names the branch that it is on
 
 
@@ -100,7 +100,7 @@ class Segment:
     Attributes:
         family: How its variables hang together.
         shape: What to draw: "bars" for P(number of ones = t), "chances" for P(x = 1) of each of several bits,
-            "distributions" for P(x = v) of each of several variables, "bell" for real numbers, "tree".
+            "shares" for P(x = v) of each of several variables, "bell" for real numbers, "tree".
         size: How many variables it has.
         values: One row of numbers, or one for each variable.
     """
@@ -126,7 +126,7 @@ def segments_of(leaves: Sequence[Node]) -> list[Segment]:
     if bits:
         segments.append(Segment("independent", "chances", len(bits), (tuple(bits),)))
     if categories:
-        segments.append(Segment("independent", "distributions", len(categories), tuple(categories)))
+        segments.append(Segment("independent", "shares", len(categories), tuple(categories)))
     others = [leaf for leaf in leaves if isinstance(leaf, Leaf) and not isinstance(leaf, Bernoulli | Categorical)]
     alone = [leaf for leaf in others if len(leaf.variables) == 1]
     if alone:
@@ -145,7 +145,7 @@ def _of_several(leaf: Leaf) -> Segment:
             return Segment(family, "bars", size, (tuple(map(float, leaf.count_distribution())),))
         marginals = leaf.marginals(np.full((1, size), np.nan))[0]
         groups = leaf.statistic.symmetric_positions(size)
-        return Segment(family, "distributions", size, tuple(tuple(map(float, marginals[group[0]])) for group in groups))
+        return Segment(family, "shares", size, tuple(tuple(map(float, marginals[group[0]])) for group in groups))
     return Segment(family, "bell", size)
 
 
