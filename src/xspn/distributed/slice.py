@@ -65,7 +65,7 @@ class RemoteSlice(BitSlice):
         """Run the test that the configuration names; p-values come from χ²: there is nothing to shuffle here."""
         if config.exchangeability is None:
             return None
-        options = config.test_options
+        options = dict(config.test_options)
         if config.exchangeability == "global" and options.get("p_value") == "shuffle":
             raise ParameterError("global test: shuffling needs all rows in one place; use p_value='chi2'")
         if config.exchangeability == "global":

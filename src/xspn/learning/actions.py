@@ -63,8 +63,7 @@ class Actions:
             record.score = slice.score(leaf)
 
     def _cluster(self, record: Record, slice: Slice) -> None:
-        published = self.config.published
-        seed = record.task.seed if published is None else published.cluster_seed
+        seed = record.task.seed if self.config.cluster_seed is None else self.config.cluster_seed
         split = slice.split(self.config, seed)
         if split is None:
             record.operation = Operation.NO_SPLIT

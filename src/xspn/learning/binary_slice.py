@@ -100,7 +100,7 @@ class BinarySlice(BitSlice):
         """Run the test that the configuration names."""
         if config.exchangeability is None:
             return None
-        return tests[config.exchangeability](self.summary, **config.test_options)
+        return tests[config.exchangeability](self.summary, **dict(config.test_options))
 
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores, without the rows above."""

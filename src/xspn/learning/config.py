@@ -99,6 +99,11 @@ class LearnConfig:
         return {} if self.published is None else dict(self.published.test_options)
 
     @property
+    def cluster_seed(self) -> int | None:
+        """One seed for the clustering of every node; None for one each."""
+        return None if self.published is None else self.published.cluster_seed
+
+    @property
     def tested_leaves(self) -> LeafOptions:
         """How leaves that the test allows are smoothed."""
         return LeafOptions(self.smoothing, "values" if self.published is None else "assignments")

@@ -41,8 +41,9 @@ class TableSlice(Slice):
         """Run the test that the configuration names, if all columns have one domain and are distributed alike."""
         if config.exchangeability is None or not self.summary.one_distribution:
             return None
-        check_table_test_options(config.exchangeability, config.test_options)
-        return table_tests[config.exchangeability](self.summary, **config.test_options)
+        options = dict(config.test_options)
+        check_table_test_options(config.exchangeability, options)
+        return table_tests[config.exchangeability](self.summary, **options)
 
     def independent_groups(self, config: LearnConfig) -> list[IntArray]:
         """Return the components of the graph of the G-test, unless a joint leaf predicts clearly better than a product.
