@@ -3,21 +3,21 @@
     XSPN_DATA=../shared/data python benchmarks/accuracy.py [best fast leaves ablation] [--only NAME ...] [--seeds N]
 
 Everything is chosen on training and validation rows; MEVM-l's validation file equals its test file, so that there a
-share of the training rows is kept apart instead. Test rows are scored once, at the end. Two processes; seconds are wall
+fraction of the training rows takes its place. Test rows are scored once, at the end. Two processes; seconds are wall
 time.
 """
 
-import argparse
-import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from harness import parser, verdict
 from joblib import Parallel, delayed
 
 from xspn import XSPN, Circuit, datasets
+from xspn.paper.experiments.data import validation_is_test
+from xspn.paper.experiments.published import ID_SPN, LIKELIHOODS
 
 BARS = {
     "senate": -17.2,
@@ -36,34 +36,15 @@ BARS = {
     "pumsb": -23.0,
     "bbc": -249.0,
 }
-OTHERS = {  # published test log-likelihoods: ID-SPN, and MADE, which is not tractable
-    "nltcs": (-6.02, -6.04),
-    "plants": (-12.54, -12.32),
-    "audio": (-39.79, -38.95),
-    "jester": (-52.86, -52.23),
-    "netflix": (-56.36, -55.16),
-    "accidents": (-26.98, -26.42),
-    "pumsb": (-22.41, -22.30),
-    "dna": (-81.21, -82.77),
-    "bbc": (-248.93, -242.4),
-}
 REAL = ("exam", "senate", "bundestag", "house")
 MOST_MINUTES = 10.0
 N_JOBS = 2
 
 
-def verdict(good: bool) -> str:
-    return "ok" if good else "MISSED"
-
-
-def has_own_validation(data: datasets.Dataset) -> bool:
-    return not np.array_equal(data.valid, data.test)
-
-
 def fitted(data: datasets.Dataset, seed: int = 0, n_jobs: int = N_JOBS, **settings: Any) -> tuple[XSPN, float]:
     """Return a model, and how long it took."""
     start = time.perf_counter()
-    valid = {"X_valid": data.valid} if has_own_validation(data) else {}
+    valid = {} if validation_is_test(data) else {"X_valid": data.valid}
     model = XSPN(random_state=seed, n_jobs=n_jobs, **settings).fit(data.train, **valid)
     return model, time.perf_counter() - start
 
@@ -76,7 +57,7 @@ def best(only: Sequence[str], _: int) -> None:
         data = datasets.load(name)
         model, seconds = fitted(data, quality="best")
         search, ll = model.search_, model.score(data.test)
-        id_spn, made = (f"{value:.2f}" for value in OTHERS[name]) if name in OTHERS else ("", "")
+        id_spn, made = (f"{ID_SPN[name]:.2f}", f"{LIKELIHOODS[name].made:.2f}") if name in ID_SPN else ("", "")
         size = model.circuit_.summary().parameters
         chosen = ", ".join(map(str, search.parts))
         good = ll >= BARS[name] and seconds <= 60 * MOST_MINUTES
@@ -129,7 +110,7 @@ def ablation(only: Sequence[str], _: int) -> None:
 
 
 def _ladder(data: datasets.Dataset, test: str | None) -> list[float | None]:
-    """Return the test log-likelihoods of one circuit, of the parts of the best mixture that earned a share, of all."""
+    """Return the test log-likelihoods of one circuit, of the components of the best mixture, and of all of it."""
     whole, _ = fitted(data, exchangeability=test, quality="best")
     chosen = max(whole.search_.tried, key=lambda tried: tried.single).config
     setting = {name: getattr(chosen, name) for name in ("independence_threshold", "min_instances", "fallback")}
@@ -150,15 +131,10 @@ PARTS: dict[str, Callable[[Sequence[str], int], None]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", default=["best"], help=f"what to run: {', '.join(PARTS)}; best by default")
-    parser.add_argument("--only", nargs="+", default=list(BARS), choices=list(BARS), metavar="NAME", help="data sets")
-    parser.add_argument("--seeds", type=int, default=10, help="how many seeds the comparison of leaves takes")
-    options = parser.parse_args()
-    unknown: Iterable[str] = [part for part in options.parts if part not in PARTS]
-    for part in unknown:
-        parser.error(f"unknown part {part!r}; known: {', '.join(PARTS)}")
-    os.environ.setdefault("XSPN_DATA", str(Path(__file__).resolve().parents[2] / "shared" / "data"))
+    own = parser(__doc__, PARTS, default=["best"])
+    own.add_argument("--only", nargs="+", default=list(BARS), choices=list(BARS), metavar="NAME", help="data sets")
+    own.add_argument("--seeds", type=int, default=10, help="how many seeds the comparison of leaves takes")
+    options = own.parse_args()
     for part in options.parts:
         PARTS[part](options.only, options.seeds)
         print()

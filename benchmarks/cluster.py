@@ -24,15 +24,16 @@ import numpy as np
 import psutil
 import pyarrow
 import pyarrow.parquet
+from harness import parser, verdict
 
 from xspn import XSPN, datasets
 from xspn.distributed.cluster import connected
 from xspn.io.json_format import to_json
+from xspn.paper.experiments.comparison import Chosen
 from xspn.paper.experiments.plan import plan
 from xspn.paper.experiments.runner import run_units
-from xspn.paper.experiments.selection import Chosen
 from xspn.paper.experiments.store import Store
-from xspn.paper.experiments.table1 import table1
+from xspn.paper.experiments.tables import table1
 
 WORKERS = 2
 VARIABLES = 100
@@ -101,7 +102,7 @@ class MemoryWatch:
 
 
 def bar(met: bool, text: str) -> bool:
-    print(f"  {'ok  ' if met else 'FAIL'} {text}", flush=True)
+    print(f"  {verdict(met):<6} {text}", flush=True)
     return met
 
 
@@ -208,17 +209,16 @@ PARTS = {"growth": growth, "accuracy": accuracy, "killed": killed, "search": sea
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", help="; ".join(PARTS))
-    parser.add_argument("--rows", nargs="+", type=int, default=[2_000_000, 20_000_000])
-    parser.add_argument("--kill-rows", type=int, default=1_000_000)
-    parser.add_argument("--datasets", nargs="+", default=["nltcs", "plants", "jester"])
-    parser.add_argument("--search", nargs="+", default=["exact", "conference", "MEVM-s"])
-    parser.add_argument("--quick", action="store_true", help="the small grid for the search")
-    parser.add_argument("--folder", type=Path, help="where tables are written (default: the system's temporary folder)")
-    args = parser.parse_args()
+    own = parser(__doc__, PARTS)
+    own.add_argument("--rows", nargs="+", type=int, default=[2_000_000, 20_000_000])
+    own.add_argument("--kill-rows", type=int, default=1_000_000)
+    own.add_argument("--datasets", nargs="+", default=["nltcs", "plants", "jester"])
+    own.add_argument("--search", nargs="+", default=["exact", "conference", "MEVM-s"])
+    own.add_argument("--quick", action="store_true", help="the small grid for the search")
+    own.add_argument("--folder", type=Path, help="where tables are written (default: the system's temporary folder)")
+    args = own.parse_args()
     met = True
-    for part in args.parts or PARTS:
+    for part in args.parts:
         print(f"== {part}: {PARTS[part].__doc__}")
         met &= PARTS[part](args)
     return 0 if met else 1

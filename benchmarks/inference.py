@@ -6,7 +6,7 @@ XSPN_DATA=../shared/data python benchmarks/inference.py circuits F  # save the c
 XSPN_DATA=../shared/data python benchmarks/inference.py F           # as the first, with the circuits in F
 
 The yardstick is `np.exp` on a float64 array of rows × edges, in one thread. Circuits are learned with the defaults,
-alone and as a bag of twenty.
+alone and as a bagged ensemble of twenty.
 """
 
 import json
@@ -16,10 +16,11 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from harness import BESIDE, least_seconds, verdict
 from threadpoolctl import threadpool_limits
 
 from xspn import XSPN, Bernoulli, Circuit, datasets, load, save
@@ -28,24 +29,8 @@ from xspn.graph import Graph, Node, Product, Sum
 
 HERE = Path(__file__).parent
 NAMES = ("nltcs", "senate", "plants")
-BAG = 20
+ENSEMBLE = 20
 CERTAIN = 1e-6  # SPFlow's leaves have logits: no value can be certain
-
-
-def verdict(good: bool) -> str:
-    return "ok" if good else "MISSED"
-
-
-def best_of(
-    repeats: int, job: Callable[..., object], *arguments: object, clock: Callable[[], float] = time.process_time
-) -> float:
-    """Return processor seconds, which other programs on the machine disturb least; of several threads, by the clock."""
-    times = []
-    for _ in range(repeats):
-        start = clock()
-        job(*arguments)
-        times.append(clock() - start)
-    return min(times)
 
 
 def yardstick(n_edges: int) -> float:
@@ -54,14 +39,14 @@ def yardstick(n_edges: int) -> float:
     array = np.random.default_rng(0).normal(size=(rows, n_edges))
     out = np.empty_like(array)
     np.exp(array, out=out)
-    return best_of(5, np.exp, array, out) / rows
+    return least_seconds(5, np.exp, array, out) / rows
 
 
 def circuits(folder: Path | None = None) -> Iterator[tuple[str, Circuit, np.ndarray]]:
     """Yield the learned circuits with rows to ask about: those of the test set, drawn again and again."""
     for name in NAMES:
         data = datasets.load(name)
-        for size, label in ((1, "single"), (BAG, "bag")):
+        for size, label in ((1, "single"), (ENSEMBLE, "bagged")):
             if folder is None:
                 circuit = XSPN(n_estimators=size, random_state=0).fit(data.train).circuit_
             else:
@@ -82,12 +67,12 @@ def throughput(folder: Path | None) -> None:
             evaluator.log_likelihood(rows[:64])
         one.marginals(half[:64])
         unit = yardstick(circuit.graph.n_edges)
-        whole, partial = best_of(5, one.log_likelihood, X), best_of(5, one.log_likelihood, half)
+        whole, partial = least_seconds(5, one.log_likelihood, X), least_seconds(5, one.log_likelihood, half)
         few = half[: len(half) // 4]
-        marginals = best_of(3, one.marginals, few) / len(few)
-        both = best_of(5, circuit.to(threads=cores).log_likelihood, X, clock=time.perf_counter)
-        fast = best_of(5, single.log_likelihood, X)
-        row, answers = best_of(200, one.log_likelihood, half[:1]), best_of(200, one.marginals, half[:1])
+        marginals = least_seconds(3, one.marginals, few) / len(few)
+        both = least_seconds(5, circuit.to(threads=cores).log_likelihood, X, clock=time.perf_counter)
+        fast = least_seconds(5, single.log_likelihood, X)
+        row, answers = least_seconds(200, one.log_likelihood, half[:1]), least_seconds(200, one.marginals, half[:1])
         ratios = whole / len(X) / unit, partial / len(X) / unit, marginals / (partial / len(X)), answers / row
         print(f"{name:<14}{circuit.graph.n_edges:>8}{unit / circuit.graph.n_edges * 1e9:>8.2f}", end="")
         print("".join(f"{ratio:>7.2f}" for ratio in ratios), end="")
@@ -144,7 +129,7 @@ def peers() -> None:
         fast, edges = circuit.to(threads=1), circuit.graph.n_edges
         table = np.tile(rows, (8, 1)).astype(float)
         expected = fast.log_likelihood(table)[:200]
-        own = len(table) / best_of(7, fast.log_likelihood, table)
+        own = len(table) / least_seconds(7, fast.log_likelihood, table)
         print(f"{name:<9}{'xspn':<13}{edges:>8}{own:>14,.0f}")
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "nodes.json").write_text(json.dumps(plain_nodes(circuit.graph)))
@@ -196,9 +181,8 @@ def save_circuits(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    beside = Path(__file__).parents[2] / "shared" / "data"
-    if "XSPN_DATA" not in os.environ and beside.is_dir():
-        os.environ["XSPN_DATA"] = str(beside)
+    if "XSPN_DATA" not in os.environ and BESIDE.is_dir():
+        os.environ["XSPN_DATA"] = str(BESIDE)
     print(f"Python {sys.version.split()[0]}, numpy {np.__version__}, {all_cores()} cores\n")
     with threadpool_limits(1):
         if sys.argv[1:2] == ["circuits"]:

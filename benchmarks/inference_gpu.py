@@ -3,8 +3,8 @@
 python benchmarks/inference.py circuits FOLDER      # where the data is
 python benchmarks/inference_gpu.py FOLDER           # where the accelerator is
 
-The share of memory bandwidth is that of the least traffic of a pass over levels, in which every value is written once
-and read once for each edge, against the bandwidth of a large copy on the same device.
+The fraction of memory bandwidth is that of the least traffic of a pass over levels, in which every value is written
+once and read once for each edge, against the bandwidth of a large copy on the same device.
 """
 
 import json
@@ -68,13 +68,13 @@ def measure(name: str, circuit: Circuit, X: np.ndarray, bandwidth: float) -> lis
             seconds = best_of(3, lambda fast=fast, table=table: fast.backend.log_likelihood(table))
             part = table[: 1 << 15]
             marginals = best_of(2, lambda fast=fast, part=part: fast.backend.marginals(part))
-            share = traffic(circuit, 8 if dtype == "float64" else 4) * BATCH / seconds / bandwidth
+            fraction = traffic(circuit, 8 if dtype == "float64" else 4) * BATCH / seconds / bandwidth
             row = {
                 "circuit": name,
                 "dtype": dtype,
                 "rows": kind,
                 "rows_per_second": BATCH / seconds,
-                "share_of_bandwidth": share,
+                "fraction_of_bandwidth": fraction,
                 "marginal_rows_per_second": len(part) / marginals,
                 "error": float(error),
                 "marginal_error": float(off),
@@ -82,7 +82,7 @@ def measure(name: str, circuit: Circuit, X: np.ndarray, bandwidth: float) -> lis
             }
             found.append(row)
             print(
-                f"{name:<10}{dtype:<9}{kind:<13}{BATCH / seconds:>13,.0f} rows/s{share:>7.0%} of bandwidth"
+                f"{name:<10}{dtype:<9}{kind:<13}{BATCH / seconds:>13,.0f} rows/s{fraction:>7.0%} of bandwidth"
                 f"{len(part) / marginals:>13,.0f} marginals/s   error {error:.1e} ({fast.error_bound:.1e}), {off:.1e}",
                 flush=True,
             )

@@ -1,60 +1,45 @@
 """What learning must show: truth recovered, a calibrated test, the paper's models, speed, accuracy on real data.
 
-    XSPN_DATA=../shared/data python benchmarks/learning.py [truth calibration pairwise paper speed accuracy]
+    XSPN_DATA=../shared/data python benchmarks/learning.py [truth calibration pairwise paper speed accuracy comparison]
 
 Everything runs on one thread. Hyper-parameters are chosen on validation data, from the paper's grid.
 """
 
-import argparse
-import itertools
-import os
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from harness import least_seconds, parser, verdict
 from threadpoolctl import threadpool_limits
 
 from xspn import XSPN, datasets, exchangeability_test
 from xspn.learning.exchangeability import TestResult, full_test, global_test, pairwise_test, tests
 from xspn.learning.summary import Summary
+from xspn.paper.datasets.synthetic import CONSTRAINTS
+from xspn.paper.experiments.data import rows_to_choose_on
+from xspn.paper.experiments.models import STRUCTURE, WITH_TEST, grid
+from xspn.paper.experiments.published import SMOOTHED_PROGRAM
+from xspn.paper.presets import paper_model
 
 REAL = ("senate", "house", "bundestag", "exam")
 SYNTHETIC = ("threshold", "exact", "parity", "counting", "MEVM-s", "MEVM-l", "conference")
 BENCHMARK = ("nltcs", "plants", "audio", "jester", "netflix", "accidents", "dna", "pumsb", "bbc")
-GRID = {"independence_threshold": (5.0, 15.0), "min_instances": (20, 200), "significance": (0.05, 0.1, 0.2, 0.4)}
 
 
-def verdict(good: bool) -> str:
-    return "ok" if good else "MISSED"
-
-
-def grid(**fixed: Any) -> Iterator[dict[str, Any]]:
-    for values in itertools.product(*GRID.values()):
-        yield {**dict(zip(GRID, values, strict=True)), **fixed}
-
-
-def rows_to_choose_on(data: datasets.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return training and validation rows; a fifth of the training rows where the validation file is the test file."""
-    if np.array_equal(data.valid, data.test):
-        held_out = np.arange(len(data.train)) % 5 == 0
-        return data.train[~held_out], data.train[held_out]
-    return data.train, data.valid
-
-
-def chosen(name: str, make: Callable[..., XSPN], grid_of: Iterator[dict[str, Any]]) -> tuple[XSPN, dict[str, Any]]:
-    """Fit every setting of the grid; keep the one that is best on validation rows, fitted on all training rows.
+def chosen(name: str, make: Callable[..., XSPN], searched: tuple[str, ...]) -> tuple[XSPN, dict[str, Any]]:
+    """Fit every setting of the paper's grid; keep the best one on validation rows, fitted on all training rows.
 
     Scores are compared to three digits, as the paper gives them; of equals the smallest circuit is kept.
     """
     data = datasets.load(name)
     train, valid = rows_to_choose_on(data)
     best, best_rank, settings = None, (-np.inf, 0), {}
-    for own in grid_of:
+    for own in map(dict, grid(searched, name)):
         model = make(random_state=0, **own).fit(train)
         rank = (round(model.score(valid), 3), -model.circuit_.summary().parameters)
         if rank > best_rank:
@@ -63,31 +48,21 @@ def chosen(name: str, make: Callable[..., XSPN], grid_of: Iterator[dict[str, Any
     return (best if train is data.train else make(random_state=0, **settings).fit(data.train)), settings
 
 
-def conventional(**settings: Any) -> XSPN:
-    """Return the same learner without exchangeable leaves of any kind."""
-    settings.pop("significance", None)
-    return XSPN(exchangeability=None, **settings)
-
-
-def conventional_grid() -> Iterator[dict[str, Any]]:
-    return (own for own in grid() if own["significance"] == GRID["significance"][0])
-
-
 # -- truth -----------------------------------------------------------------------------------------------
 
 
 def truth() -> None:
     print("Truth recovered (one exchangeable leaf; test LL within 0.005 of the truth)")
-    limits = {"threshold": -67.317, "exact": -67.705, "parity": -68.622, "counting": -67.705}
-    for name, limit in limits.items():
+    for name in CONSTRAINTS:
         data = datasets.load(name)
+        limit = data.truth.log_likelihood(data.test).mean()
         model = XSPN(min_instances=200, random_state=0).fit(data.train)
         ll, leaves = model.score(data.test), model.circuit_.summary().leaves
         good = abs(ll - limit) <= 0.005 and leaves == {"Exchangeable": 1}
         print(f"  {name:<12}{ll:9.3f}  truth {limit:9.3f}  {leaves}  {verdict(good)}")
     # With levels from 0.05, the paper's, one of MEVM-s's blocks would be rejected by chance: p = 0.03.
     by_defaults = XSPN(min_instances=200, random_state=0).fit(datasets.load("MEVM-s").train)
-    by_grid, own = chosen("conference", XSPN, grid())
+    by_grid, own = chosen("conference", XSPN, WITH_TEST)
     found = (("MEVM-s", by_defaults, -11.889, 24, "defaults"), ("conference", by_grid, -5.910, 61, own))
     for name, model, least, most, how in found:
         ll, parameters = model.score(datasets.load(name).test), model.circuit_.summary().parameters
@@ -191,27 +166,14 @@ def compare_decisions(bits: np.ndarray) -> tuple[list[bool], str]:
 
 # -- the paper's models ----------------------------------------------------------------------------------
 
-REFERENCE = {
-    # data: (min_instances, XSPN-TF, XSPN-T, SPN smoothed); None where it was not measured
-    "senate": (20, -19.855, -19.806, -19.579),
-    "exam": (20, -6.720, -6.685, -6.810),
-    "bundestag": (20, -103.63, -106.25, -105.89),
-    "house": (20, -80.051, None, -80.026),
-    "nltcs": (200, -6.084, -6.088, -6.089),
-    "conference": (200, -5.912, -5.912, -5.937),
-    "MEVM-s": (200, -11.889, -11.889, -12.079),
-}
-
 
 def paper() -> None:
     print("The paper's models, against the reference program (smoothed): within 2 %, or better; never −inf")
-    for name, (rows, *figures) in REFERENCE.items():
+    for name, (rows, figures) in SMOOTHED_PROGRAM.items():
         data = datasets.load(name)
-        for kind, figure in zip(("XSPN-TF", "XSPN-T", "SPN"), figures, strict=True):
-            if figure is None:
-                continue
+        for kind, figure in figures.items():
             start = time.perf_counter()
-            model = XSPN.paper(kind, min_instances=rows, random_state=0).fit(data.train)
+            model = paper_model(kind, min_instances=rows, random_state=0).fit(data.train)
             seconds = time.perf_counter() - start
             ll = model.score_samples(data.test)
             good = ll.mean() >= figure * 1.02 and np.isfinite(ll).all()
@@ -231,9 +193,9 @@ def speed() -> None:
         train = datasets.load(name).train
         mixture = GaussianMixture(2, covariance_type="full", n_init=2, max_iter=100, random_state=0)
         wide = train.astype(float)
-        unit = least_time(2, lambda: mixture.fit(wide))  # noqa: B023
+        unit = least_seconds(2, mixture.fit, wide, clock=time.perf_counter)
         model = XSPN(min_instances=20 if name in REAL else 200, random_state=0)
-        own = least_time(3, lambda: model.fit(train))  # noqa: B023
+        own = least_seconds(3, model.fit, train, clock=time.perf_counter)
         ratios.append(own / unit)
         print(f"  {name:<11}{own:8.2f} s{unit:10.2f} s yardstick{own / unit:8.2f}×  {verdict(own <= 4 * unit)}")
     mean = float(np.exp(np.mean(np.log(ratios))))
@@ -247,17 +209,6 @@ def speed() -> None:
     print(f"  plants in a process of its own: {peak:.0f} MB in all (at most 300)  {verdict(peak <= 300)}")
 
 
-def least_time(repeats: int, job: Callable[[], object]) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            job()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 # -- accuracy --------------------------------------------------------------------------------------------
 
 
@@ -266,8 +217,8 @@ def accuracy() -> None:
     bars = {"senate": -19.3, "house": -79.0, "bundestag": -103.7, "exam": -6.60}
     for name in (*SYNTHETIC, *REAL):
         data = datasets.load(name)
-        model, own = chosen(name, XSPN, grid())
-        plain, _ = chosen(name, conventional, conventional_grid())
+        model, own = chosen(name, XSPN, WITH_TEST)
+        plain, _ = chosen(name, partial(XSPN, exchangeability=None), STRUCTURE)
         ll, other = model.score(data.test), plain.score(data.test)
         size, other_size = model.circuit_.summary().parameters, plain.circuit_.summary().parameters
         good = ll >= bars[name] if name in bars else ll > other
@@ -279,21 +230,36 @@ def accuracy() -> None:
         )
 
 
-PARTS = {f.__name__: f for f in (truth, calibration, pairwise, paper, speed, accuracy)}
+# -- comparison ------------------------------------------------------------------------------------------
+
+
+def comparison() -> None:
+    print("The tables of docs/comparison.md: processor seconds, test log-likelihood, size, rows scored per second")
+    print("| data | seconds | log-likelihood | nodes / parameters | rows/s | rows/s, half missing |")
+    print("|---|---|---|---|---|---|")
+    for name in ("nltcs", "plants", "senate", "jester"):
+        data = datasets.load(name)
+        model = XSPN(min_instances=20 if name in REAL else 200, random_state=0)
+        seconds = least_seconds(1, model.fit, data.train)
+        test = np.resize(data.test, (10_000, data.n_variables)).astype(float)
+        half = np.where(np.random.default_rng(0).random(test.shape) < 0.5, np.nan, test)
+        for rows in (test, half):
+            model.score_samples(rows[:10])
+        speeds = [len(rows) / least_seconds(3, model.score_samples, rows) for rows in (test, half)]
+        size = model.circuit_.summary()
+        print(
+            f"| {name} | {seconds:.2g} | {model.score(data.test):.3f} | {size.nodes:,} / {size.parameters:,} "
+            f"| {speeds[0]:,.0f} | {speeds[1]:,.0f} |"
+        )
+
+
+PARTS = {f.__name__: f for f in (truth, calibration, pairwise, paper, speed, accuracy, comparison)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to run: {', '.join(PARTS)} (default: all)")
-    parts = parser.parse_args().parts
-    unknown = [part for part in parts if part not in PARTS]
-    if unknown:
-        parser.error(f"unknown part {unknown[0]!r}; known: {', '.join(PARTS)}")
-    beside = Path(__file__).parents[2] / "shared" / "data"
-    if "XSPN_DATA" not in os.environ and beside.is_dir():
-        os.environ["XSPN_DATA"] = str(beside)
-    with threadpool_limits(1):
-        for part in parts or PARTS:
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="sklearn")  # the yardstick need not converge
+        for part in parser(__doc__, PARTS).parse_args().parts:
             PARTS[part]()
             print(flush=True)
 

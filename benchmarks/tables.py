@@ -5,12 +5,10 @@ XSPN_DATA=../shared/data python benchmarks/tables.py [part …]
 Parts: generated, blocks, groups, five, level, missing (all by default; the last one takes longest).
 """
 
-import os
-import sys
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from harness import parser, verdict
 from scipy.special import gammaln
 from scipy.stats import multivariate_normal
 from sklearn import datasets as sklearn_tables
@@ -30,12 +28,8 @@ from xspn.learning.tables.exchangeability import global_test, pairwise_test
 from xspn.learning.tables.independence import independence_p_values
 from xspn.learning.tables.summary import Column, TableSummary
 
-SHARE = 0.2
+MISSING = 0.2
 REAL = Domain.real()
-
-
-def verdict(good: bool) -> str:
-    return "ok" if good else "MISSED"
 
 
 def learned(X, domains, seed=0, **settings) -> Circuit:
@@ -152,7 +146,7 @@ def five() -> None:
     print(
         "  Discrete columns are probabilities for us; the mixture gets them with uniform noise of width 1, whose mean"
     )
-    print("  log-density is a lower bound of its log-probability. Its columns are standardised, covariances full.")
+    print("  log-density is a lower bound of its log-probability. Its columns are standardized, covariances full.")
     print(f"  {'table':<15}{'XSPN':>9}{'univariate':>12}{'mixture':>9}{'components':>13}{'seconds':>9}{'mixture':>9}")
     better = 0
     for name, X, domains in five_tables():
@@ -213,35 +207,35 @@ def summary_of(X, domains) -> TableSummary:
 
 def level() -> None:
     print("Rejections at 0.05 on null data, 500 samples each (2 % to 8 %)")
-    print(f"  {'columns':<10}{'N':>5}{'holes':>7}{'global (n = 8)':>16}{'pairwise (n = 2)':>18}{'independence':>14}")
+    print(f"  {'columns':<10}{'N':>5}{'missing':>9}{'global (n = 8)':>16}{'pairwise (n = 2)':>18}{'independence':>14}")
     for kind in ("bits", "names", "steps", "numbers", "skewed"):
-        for rows, holes in ((100, 0.0), (500, 0.0), (500, SHARE)):
+        for rows, fraction in ((100, 0.0), (500, 0.0), (500, MISSING)):
             rng = np.random.default_rng(0)
-            shares = np.mean([rejections(kind, rng, rows, holes) for _ in range(500)], axis=0)
-            good = ((shares >= 0.02) & (shares <= 0.08)).all()
+            rates = np.mean([rejections(kind, rng, rows, fraction) for _ in range(500)], axis=0)
+            good = ((rates >= 0.02) & (rates <= 0.08)).all()
             print(
-                f"  {kind:<10}{rows:>5}{holes:>7.0%}{shares[0]:>16.1%}{shares[1]:>18.1%}{shares[2]:>14.1%}  "
+                f"  {kind:<10}{rows:>5}{fraction:>9.0%}{rates[0]:>16.1%}{rates[1]:>18.1%}{rates[2]:>14.1%}  "
                 f"{verdict(good)}",
                 flush=True,
             )
 
 
-def rejections(kind, rng, rows, holes):
-    def with_holes(X):
-        return np.where(rng.random(X.shape) < holes, np.nan, X)
+def rejections(kind, rng, rows, fraction):
+    def with_missing(X):
+        return np.where(rng.random(X.shape) < fraction, np.nan, X)
 
     if kind == "bits":
-        X = with_holes((rng.random((rows, 8)) < rng.beta(0.5, 0.5, (rows, 1))).astype(float))
+        X = with_missing((rng.random((rows, 8)) < rng.beta(0.5, 0.5, (rows, 1))).astype(float))
         alone = (rng.random((rows, 2)) < 0.3).astype(float)
         tests = [binary_global_test(Summary.of(X.astype(np.float32), np.ones(rows)))]
         domain = Domain.binary()
     else:
         X, domain = null_columns(kind, rng, rows, 8)
-        X = with_holes(X)
+        X = with_missing(X)
         alone = np.column_stack([null_columns(kind, rng, rows, 1)[0] for _ in range(2)])
         tests = [global_test(summary_of(X, [domain] * 8))]
     tests.append(pairwise_test(summary_of(X[:, :2], [domain] * 2)))
-    independence = independence_p_values(summary_of(with_holes(alone), [domain] * 2))[0, 1]
+    independence = independence_p_values(summary_of(with_missing(alone), [domain] * 2))[0, 1]
     return [test.p_value < 0.05 for test in tests] + [independence < 0.05]
 
 
@@ -249,12 +243,12 @@ def rejections(kind, rng, rows, holes):
 
 
 def missing() -> None:
-    print(f"{SHARE:.0%} of the training cells removed at random: loss below 3 %, and better than the two usual ways")
-    print(f"  {'data':<8}{'all cells':>10}{'holes':>9}{'loss':>7}{'filled first':>14}{'rows dropped':>14}")
+    print(f"{MISSING:.0%} of the training cells removed at random: loss below 3 %, and better than the two usual ways")
+    print(f"  {'data':<8}{'all cells':>10}{'missing':>9}{'loss':>7}{'filled first':>14}{'rows dropped':>14}")
     for name in ("nltcs", "plants", "senate", "jester"):
         data = datasets.load(name)
         rng = np.random.default_rng(0)
-        table = np.where(rng.random(data.train.shape) < SHARE, np.nan, data.train)
+        table = np.where(rng.random(data.train.shape) < MISSING, np.nan, data.train)
         filled = np.where(np.isnan(table), np.nanmean(table, axis=0) > 0.5, table)
         whole = table[~np.isnan(table).any(axis=1)]
         scores = [score(name, X) for X in (data.train, table, filled, whole)]
@@ -277,9 +271,6 @@ def score(name: str, X: np.ndarray) -> float:
 PARTS = {part.__name__: part for part in (generated, blocks, groups, five, level, missing)}
 
 if __name__ == "__main__":
-    beside = Path(__file__).parents[2] / "shared" / "data"
-    if "XSPN_DATA" not in os.environ and beside.is_dir():
-        os.environ["XSPN_DATA"] = str(beside)
     with threadpool_limits(1):
-        for part in sys.argv[1:] or PARTS:
+        for part in parser(__doc__, PARTS).parse_args().parts:
             PARTS[part]()

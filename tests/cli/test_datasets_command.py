@@ -9,7 +9,7 @@ import xspn
 from xspn import datasets
 from xspn.cli import main
 from xspn.paper.datasets import checksums
-from xspn.paper.datasets.parsing import parse, render
+from xspn.paper.datasets.files import parse, render
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def test_list_as_json_and_by_group(capsys):
     assert status == 0
     assert [entry["name"] for entry in found] == ["exam", "senate", "house", "bundestag"]
     assert set(found[0]) == {
-        "name", "file_name", "aliases", "group", "n_variables", "n_rows", "source", "licence", "note", "files", "here",
+        "name", "file_name", "aliases", "group", "n_variables", "n_rows", "source", "license", "note", "files", "here",
     }  # fmt: skip
     assert found[1]["n_rows"] == {"train": 500, "valid": 100, "test": 120}
 
@@ -137,7 +137,7 @@ def test_make_in_the_public_format_and_in_words(capsys, tmp_path):
 def test_make_refuses_what_it_cannot_do(capsys, tmp_path):
     status, _, err = run(capsys, "make", "nltcs", "--out", str(tmp_path))
     assert status == 2
-    assert "no synthetic data set" in err
+    assert "not a synthetic data set" in err
     assert run(capsys, "make", "parity", "--out", str(tmp_path), "--seed", "-1")[0] == 2
     assert run(capsys, "make", "parity", "--out", str(tmp_path), "--n-train", "-5")[0] == 2
     (tmp_path / "taken").write_text("a file")

@@ -41,14 +41,14 @@ def test_a_quick_run_writes_a_report_and_goes_on(capsys, tmp_path):
 
     other = tmp_path / "other"
     status, _, progress = reproduce(capsys, "table1", "--report-only", "--merge", out, "--out", other)
-    assert "4 results taken over, 0 were the same" in progress
+    assert "4 results copied, 0 were here already" in progress
     assert "MEVM-s (generated)" in (other / "report.md").read_text()
 
 
 def test_data_sets_without_files_are_left_out_and_told(capsys, tmp_path):
     status, _, told = reproduce(capsys, "table1", "--datasets", "senate", "--out", tmp_path / "out")
     assert status == 0
-    assert "left out: senate: its files are not here" in told
+    assert "skipped: senate: its files are not here" in told
     assert "senate: its files are not here" in (tmp_path / "out" / "report.md").read_text()
 
 
@@ -88,11 +88,11 @@ def test_the_report_goes_on_without_malformed_results_and_says_so(capsys, tmp_pa
     assert status == 1
     assert "report: " in said
     for path in (first, second):
-        assert f"left out: {path}: " in told
+        assert f"skipped: {path}: " in told
         assert str(path) in (out / "report.md").read_text()
     status, _, told = reproduce(capsys, "table1", "--report-only", "--merge", out, "--out", other)
     assert status == 1
-    assert "2 results taken over" in told
-    assert told.count("left out: ") == 2 + told.count("its files are not here")
+    assert "2 results copied" in told
+    assert told.count("skipped: ") == 2 + told.count("its files are not here")
     assert not list(tmp_path.glob("escaped*"))
     assert reproduce(capsys, *quick)[0] == 0, "what was damaged is made anew"

@@ -27,7 +27,7 @@ from xspn.distributed.cluster import connected
 from xspn.distributed.scheduler import current_client
 from xspn.io.json_format import to_json
 from xspn.paper.experiments.plan import plan
-from xspn.paper.experiments.runner import Outcome, run_units
+from xspn.paper.experiments.runner import RunOutcome, run_units
 from xspn.paper.experiments.store import Store
 
 
@@ -240,7 +240,7 @@ def test_the_grid_search_of_the_paper_is_the_same_on_the_cluster(client, tmp_pat
     units = plan(["table1"], ("MEVM-s",), ("XSPN-default",), quick=True).units
     here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
     assert run_units(units, here).done_now == len(units)
-    assert run_units(units, there, on_cluster=True) == Outcome(0, len(units), ())
+    assert run_units(units, there, on_cluster=True) == RunOutcome(0, len(units), ())
     for unit in units:
         own, other = here.read(unit), there.read(unit)
         assert own.valid_score == other.valid_score

@@ -9,7 +9,7 @@ from xspn import XSPN, Circuit
 from xspn.core.errors import DataError, ParameterError
 from xspn.distributed.limits import Limits
 from xspn.io.json_format import to_json
-from xspn.learning.config import LearnConfig
+from xspn.learning.config import LearnConfig, PublishedProgram
 from xspn.learning.data import BinaryData
 from xspn.learning.learner import learn
 from xspn.learning.policy import Operation
@@ -92,7 +92,7 @@ def test_parity_is_seen_by_the_score_of_all_rows(rng):
         {"exchangeability": None},
         {"exchangeability": "pairwise"},
         {"exchangeability": "full"},
-        {"exchangeability": "global", "test_options": (("p_value", "auto"),)},
+        {"exchangeability": "global", "published": PublishedProgram(test_options=(("p_value", "auto"),))},
         {"clustering": "variable"},
         {"clustering": "bernoulli"},
         {"clustering": "kmeans"},
@@ -101,8 +101,8 @@ def test_parity_is_seen_by_the_score_of_all_rows(rng):
         {"fallback": "factorized", "min_instances": 10**6},
         {"fallback": "exchangeable", "min_instances": 10**6},
         {"fallback": "auto", "min_instances": 10**6},
-        {"rows_first": True},
-        {"components": "two", "constants": "apart", "shrinkage": 0.0},
+        {"published": PublishedProgram(rows_first=True, score_overrules=True)},
+        {"published": PublishedProgram(score_overrules=True), "shrinkage": 0.0},
     ],
     ids=str,
 )
@@ -158,7 +158,7 @@ def test_rows_without_weight_or_cells_do_not_count(rng):
     ("settings", "message"),
     [
         ({"clustering": "gmm"}, "clustering='gmm' needs all rows in one place"),
-        ({"test_options": (("p_value", "shuffle"),)}, "shuffling needs all rows"),
+        ({"published": PublishedProgram(test_options=(("p_value", "shuffle"),))}, "shuffling needs all rows"),
     ],
 )
 def test_what_needs_all_rows_is_refused(rng, settings, message):

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from support.learning import two_clusters
 from xspn import XSPN, XSPNClassifier
+from xspn.learning.config import PublishedProgram
 
 # Their tables are real numbers: taken as they are, and cut at 0. One thread and a seed make the checks comparable.
 ESTIMATORS = [
@@ -65,7 +66,7 @@ def test_a_pipeline_can_end_in_either(rng):
 @pytest.mark.parametrize("kind", [XSPN, XSPNClassifier])
 def test_clones_have_the_same_parameters_and_nothing_learned(rng, kind):
     X, labels = two_clusters(rng, rows=60)
-    model = kind(min_instances=7, options={"components": "two"}, random_state=3).fit(X, labels)
+    model = kind(min_instances=7, options={"published": PublishedProgram()}, random_state=3).fit(X, labels)
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert not hasattr(copy, "circuit_")

@@ -9,6 +9,7 @@ from xspn.core.errors import DataError, ParameterError
 from xspn.estimators import progress as progress_module
 from xspn.estimators import xspn as xspn_module
 from xspn.io import to_json
+from xspn.learning.config import PublishedProgram
 
 SMALL = {"min_instances": 5, "random_state": 0}
 
@@ -309,3 +310,17 @@ def test_two_clusters_are_better_than_one(rng):
     X, _ = two_clusters(rng, rows=400)
     clustered = XSPN(random_state=0).fit(X[:200]).score(X[200:])
     assert clustered > XSPN(min_instances=1000, fallback="factorized").fit(X[:200]).score(X[200:]) + 1
+
+
+def test_options_are_refused_by_name(rng):
+    X = rng.integers(0, 2, size=(20, 3))
+    with pytest.raises(ParameterError, match=r"options: unknown setting 'publish'; did you mean 'published'\?"):
+        XSPN(options={"publish": None}).fit(X)
+    with pytest.raises(ParameterError, match="options: unknown setting 'smoothing'"):
+        XSPN(options={"smoothing": 1.0}).fit(X)
+    with pytest.raises(ParameterError, match="expected a mapping"):
+        XSPN(options=["published"]).fit(X)
+    with pytest.raises(ParameterError, match="published: expected a PublishedProgram or None, found 'yes'"):
+        XSPN(options={"published": "yes"}).fit(X)
+    with pytest.raises(ParameterError, match="global test: unknown setting 'pairs'"):
+        XSPN(options={"published": PublishedProgram(test_options=(("pairs", "first"),))}).fit(X)

@@ -35,9 +35,8 @@ from xspn.distributed.limits import Limits
 from xspn.io import open_program, save_program, to_json
 from xspn.paper.experiments import report
 from xspn.paper.experiments.plan import plan
-from xspn.paper.experiments.result import Result
+from xspn.paper.experiments.results import Unit, UnitResult
 from xspn.paper.experiments.store import Store
-from xspn.paper.experiments.unit import Unit
 
 N_MODELS = 16
 MOST_COLUMNS = 1000  # of a circuit that is asked questions
@@ -261,7 +260,7 @@ def results():
     for unit in [*list(units.values())[:8], Unit("pairwise", "nltcs", "global", (("columns", 8),))]:
         rows = (rng.normal(size=20) - 6).astype(np.float32).astype(float)
         facts = {"majority": 0.6, "circuit": "abc"}
-        made = Result(unit, -6.0, float(rows.mean()), rows, 7, {"fit": 1.0, "test": 0.1}, {"xspn": "0"}, facts)
+        made = UnitResult(unit, -6.0, float(rows.mean()), rows, 7, {"fit": 1.0, "test": 0.1}, {"xspn": "0"}, facts)
         found[unit] = made.to_json()
     return found
 

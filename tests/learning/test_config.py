@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xspn.core.errors import ParameterError, RegistryError, XSPNError
-from xspn.learning.config import LearnConfig
+from xspn.learning.config import LearnConfig, PublishedProgram
 
 BAD = {
     "min_instances": [0, -1, 2.5, "20", None, True],
@@ -12,20 +12,23 @@ BAD = {
     "significance": [-0.1, 2, np.nan, "0.01", None],
     "smoothing": [-0.1, np.inf, np.nan, "0.1", None, True],
     "shrinkage": [-1, np.inf, "2"],
-    "components": ["three", None],
-    "constants": ["aside"],
-    "count_spread": ["ones"],
-    "fallback_count_spread": ["ones"],
-    "rows_first": ["yes", 2],
-    "score_overrules": ["no"],
-    "cluster_seed": [-1, 1.5, "17"],
+    "published": ["yes", True, {"rows_first": True}],
 }
+BAD_OF_THE_PROGRAM = {"rows_first": ["yes", 2], "score_overrules": ["no"], "cluster_seed": [-1, 1.5, "17", None]}
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
 def test_a_bad_value_is_refused_by_the_settings_name(name, value):
     with pytest.raises(ParameterError, match=name):
         LearnConfig(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in BAD_OF_THE_PROGRAM.items() for value in values]
+)
+def test_a_bad_value_of_the_papers_program_is_refused_too(name, value):
+    with pytest.raises(ParameterError, match=name):
+        PublishedProgram(**{name: value})
 
 
 @pytest.mark.parametrize(
@@ -44,9 +47,9 @@ def test_an_unknown_method_is_refused_with_the_nearest_known(name, value, messag
 
 def test_options_that_the_test_does_not_have_are_refused():
     with pytest.raises(ParameterError, match=r"pairwise test: unknown setting 'pair'; did you mean 'pairs'\?"):
-        LearnConfig(exchangeability="pairwise", test_options=(("pair", "first"),))
+        LearnConfig(exchangeability="pairwise", published=PublishedProgram(test_options=(("pair", "first"),)))
     with pytest.raises(XSPNError, match="global test"):
-        LearnConfig(test_options=(("dof", 3),))
+        LearnConfig(published=PublishedProgram(test_options=(("dof", 3),)))
 
 
 @pytest.mark.parametrize(
@@ -66,6 +69,6 @@ def test_the_ends_of_the_ranges_and_numpys_numbers_are_taken(settings):
 
 
 def test_smoothing_reaches_both_kinds_of_leaves():
-    config = LearnConfig(smoothing=0.7, count_spread="assignments", fallback_count_spread="values")
+    config = LearnConfig(smoothing=0.7, published=PublishedProgram())
     assert (config.tested_leaves.smoothing, config.tested_leaves.count_spread) == (0.7, "assignments")
     assert (config.fallback_leaves.smoothing, config.fallback_leaves.count_spread) == (0.7, "values")

@@ -13,7 +13,7 @@ from xspn.io import to_json
 from xspn.learning import learner as learner_module
 from xspn.learning import steps as steps_module
 from xspn.learning.clustering import Split, clusterings
-from xspn.learning.config import LearnConfig
+from xspn.learning.config import LearnConfig, PublishedProgram
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag
 from xspn.learning.learner import learn
@@ -25,9 +25,9 @@ VARIANTS = [
     {"exchangeability": None},
     {"exchangeability": "pairwise", "clustering": "bernoulli", "fallback": "factorized"},
     {"exchangeability": "full", "clustering": "variable", "fallback": "exchangeable"},
-    {"clustering": "kmeans", "fallback": "chow_liu", "components": "two"},
-    {"clustering": "variable", "fallback": "blocks", "constants": "apart", "rows_first": True},
-    {"shrinkage": 0.0, "count_spread": "assignments", "fallback_count_spread": "assignments"},
+    {"clustering": "kmeans", "fallback": "chow_liu", "published": PublishedProgram()},
+    {"clustering": "variable", "fallback": "blocks", "published": PublishedProgram(rows_first=True)},
+    {"shrinkage": 0.0, "published": PublishedProgram(score_overrules=True)},
 ]
 
 
@@ -113,7 +113,12 @@ def test_small_tables_by_hand():
 
 # Both other columns follow column 0, so rows are cut on that; column 1 is constant where column 0 is 0.
 FOLLOWERS = [[0, 0, 0]] * 32 + [[0, 0, 1]] * 8 + [[1, 1, 1]] * 64 + [[1, 0, 1], [1, 1, 0]] * 8
-CUT_FIRST = {"exchangeability": None, "clustering": "variable", "rows_first": True, "fallback": "factorized"}
+CUT_FIRST = {
+    "exchangeability": None,
+    "clustering": "variable",
+    "fallback": "factorized",
+    "published": PublishedProgram(rows_first=True, score_overrules=True),
+}
 
 
 def test_a_cut_is_a_deterministic_sum_with_smoothed_weights():
@@ -125,7 +130,9 @@ def test_a_cut_is_a_deterministic_sum_with_smoothed_weights():
 
 def test_a_mixture_has_the_clusters_shares_as_weights(rng):
     table, kind = two_clusters(rng, rows=400)
-    circuit, trace = learned(table, clustering="bernoulli", rows_first=True, exchangeability=None)
+    circuit, trace = learned(
+        table, clustering="bernoulli", exchangeability=None, published=PublishedProgram(rows_first=True)
+    )
     assert trace.entries[0].detail == "2 clusters"
     assert sorted(circuit.root.weights) == pytest.approx(sorted([kind.mean(), 1 - kind.mean()]), abs=0.02)
 

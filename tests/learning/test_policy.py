@@ -5,7 +5,7 @@ import pytest
 
 from support.learning import exchangeable_table, random_table, summary
 from xspn.learning.binary_slice import BinarySlice
-from xspn.learning.config import LearnConfig
+from xspn.learning.config import LearnConfig, PublishedProgram
 from xspn.learning.policy import Dependence, Operation
 from xspn.learning.policy import decide as decide_slice
 
@@ -40,10 +40,14 @@ def test_variables_known_to_be_independent_are_leaves(rng):
     assert decide(own, LearnConfig(), known=Dependence.INDEPENDENT).operation is Operation.UNIVARIATE
 
 
-@pytest.mark.parametrize(("how", "expected"), [("together", [[1, 3], [0, 2]]), ("apart", [[1], [3], [0, 2]])])
-def test_constant_variables_are_split_off_before_rows_are_counted(how, expected):
+@pytest.mark.parametrize(
+    ("published", "expected"),
+    [(None, [[1, 3], [0, 2]]), (PublishedProgram(), [[1], [3], [0, 2]])],
+    ids=["ours", "paper"],
+)
+def test_constant_variables_are_split_off_before_rows_are_counted(published, expected):
     own = summary([[0, 1, 1, 0], [1, 1, 0, 0]])
-    decision = decide(own, LearnConfig(constants=how))
+    decision = decide(own, LearnConfig(published=published))
     assert decision.operation is Operation.CONSTANTS
     assert variables(decision) == expected
     assert decision.kinds == [Dependence.UNKNOWN] * len(expected)
@@ -79,7 +83,8 @@ def test_exchangeable_variables_are_one_leaf_with_the_test_as_evidence(rng, test
 def test_options_reach_the_test(rng):
     own = summary(exchangeable_table(rng, 500, 5))
     settings = {"exchangeability": "pairwise", "significance": 1e-9}
-    assert decide(own, LearnConfig(**settings, test_options=(("dof", 3), ("pairs", "first")))).test.dof == 3
+    program = PublishedProgram(test_options=(("dof", 3), ("pairs", "first")))
+    assert decide(own, LearnConfig(**settings, published=program)).test.dof == 3
     assert decide(own, LearnConfig(**settings)).test.dof == 1
 
 
@@ -100,7 +105,7 @@ def test_independent_groups_are_a_product(rng):
 
 def test_two_groups_at_a_time(rng):
     table = np.hstack([copies(rng, 800, 2, 3), independent(rng, 800, 0.2, 0.6)])
-    decision = decide(summary(table), LearnConfig(components="two"))
+    decision = decide(summary(table), LearnConfig(published=PublishedProgram()))
     assert variables(decision) == [[0, 1], [2, 3, 4, 5, 6]]
     assert decision.kinds == [Dependence.CONNECTED, Dependence.UNKNOWN]
 
@@ -120,7 +125,7 @@ def test_known_components_are_not_tested_again(rng):
 
 def test_rows_first_applies_to_the_root_only(rng):
     own = summary(copies(rng, 800, 2, 3))
-    config = LearnConfig(exchangeability=None, rows_first=True)
+    config = LearnConfig(exchangeability=None, published=PublishedProgram(rows_first=True))
     assert decide(own, config, is_root=True).operation is Operation.CLUSTER
     assert decide(own, config, is_root=False).operation is Operation.INDEPENDENT
 
@@ -137,7 +142,7 @@ def test_the_score_overrules_a_test_that_rejects_where_counts_predict_better(rng
     assert overruled.operation is Operation.EXCHANGEABLE
     assert overruled.test.rejects(1.0)
     assert "predict better" in overruled.note
-    obedient = decide(own, LearnConfig(significance=1.0, score_overrules=False))
+    obedient = decide(own, LearnConfig(significance=1.0, published=PublishedProgram()))
     assert obedient.operation is Operation.INDEPENDENT
     assert obedient.note == ""
 
@@ -175,7 +180,7 @@ def test_variables_that_exclude_each_other_are_no_product(rng, rows, operation):
     assert decision.test.rejects(0.01)
     assert decision.operation is operation
     assert decide(summary(table), LearnConfig(exchangeability=None)).operation is Operation.CLUSTER
-    paper = LearnConfig(exchangeability=None, score_overrules=False)
+    paper = LearnConfig(exchangeability=None, published=PublishedProgram())
     assert decide(summary(table), paper).operation is Operation.INDEPENDENT
 
 

@@ -6,6 +6,7 @@ import pytest
 from support.learning import exchangeable_table, learned, random_table, total_probability, two_clusters
 from xspn import Bernoulli, Exchangeable, Sum
 from xspn.learning.assembly import Record
+from xspn.learning.config import PublishedProgram
 from xspn.learning.fallback import Candidate
 from xspn.learning.policy import Operation
 from xspn.learning.pruning import pruned
@@ -69,7 +70,7 @@ def test_pruned_circuits_are_distributions_with_a_trace(rng, fallback):
 
 def test_a_test_that_is_too_strict_is_overruled(rng):
     table = exchangeable_table(rng, 1000, 6)
-    settings = {"significance": 0.9999, "score_overrules": False, "fallback": "factorized"}
+    settings = {"significance": 0.9999, "published": PublishedProgram(), "fallback": "factorized"}
     grown, _ = learned(table, **settings)
     found, trace = learned(table, prune=True, **settings)
     assert isinstance(grown.root, Sum)

@@ -9,8 +9,8 @@ from support.circuits import cases
 from xspn import XSPN, Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum, datasets
 from xspn.core.errors import DataError, ParameterError, QueryError, XSPNError
 from xspn.plotting import count_chart, draw_circuit, exchangeability_map, likelihood_histogram, posterior_bars
-from xspn.plotting.names import names_within
-from xspn.plotting.sharing import grouped_order, shared_leaves
+from xspn.plotting.exchangeability_map import grouped_order, shared_leaves
+from xspn.plotting.labels import names_within
 from xspn.plotting.style import image
 from xspn.statistics import Blocks
 

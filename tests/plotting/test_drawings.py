@@ -116,7 +116,7 @@ def test_charts_are_pictures():
     bars = difference_bars(["a", "b"], {"one": [1.0, -2.0], "two": [None, 90.0]}, "title", "per cent")
     groups = grouped_bars(["a", "b"], {"one": [0.5, None]}, {"one": [0.6, 0.7]}, "title", "accuracy")
     points = [Point(10.0**i, (-1) ** i * i, f"set {i}", "even" if i % 2 else "odd") for i in range(6)]
-    dots = named_scatter(points, "title", "x", "y", centre=(1, 0), log_x=True, linear_within=0.1)
+    dots = named_scatter(points, "title", "x", "y", center=(1, 0), log_x=True, linear_within=0.1)
     lines = runtime_lines({"learning": {"full": {"nltcs": {3: 0.1, 5: 0.9}}, "pairwise": {}}}, "variables")
     for figure in (bars, groups, dots, lines):
         assert ink(figure) > 0.01

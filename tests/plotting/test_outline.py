@@ -25,11 +25,9 @@ from xspn.core.errors import ParameterError
 from xspn.graph.nodes import LeafNode
 from xspn.leaves import MultivariateGaussian
 from xspn.plotting import draw_circuit
-from xspn.plotting.facts import Facts
-from xspn.plotting.leaf_glyphs import binned, thinned
+from xspn.plotting.facts import NodeFacts, segments_of
 from xspn.plotting.outline import outline
-from xspn.plotting.overview import said_of
-from xspn.plotting.segments import segments_of
+from xspn.plotting.overview import binned, description, thinned
 from xspn.plotting.style import image
 from xspn.statistics import ValueCounts
 
@@ -85,7 +83,7 @@ def test_the_outline_keeps_to_its_limits_and_covers_everything(case, max_nodes, 
 @settings(max_examples=40, deadline=None)
 def test_reach_is_the_chance_of_each_leaf(case):
     circuit, _ = case
-    facts = Facts(circuit.graph)
+    facts = NodeFacts(circuit.graph)
     covered = np.zeros(circuit.n_variables)
     for place, node in enumerate(circuit.graph.nodes):
         if isinstance(node, LeafNode):
@@ -105,7 +103,7 @@ def test_folded_parts_say_what_they_hold():
     root = outline(Circuit(deep()), max_nodes=1)
     assert root.kind == "folded"
     assert root.n_nodes == len(Circuit(deep()).graph)
-    assert said_of(root) == f"{root.n_nodes} nodes, 12 variables"
+    assert description(root) == f"{root.n_nodes} nodes, 12 variables"
     assert root.counts == pytest.approx(Circuit(deep()).count_distribution(range(12)))
 
 
@@ -117,19 +115,19 @@ def test_the_same_part_is_drawn_once():
     labelled = [part for part in root.walk() if part.label is not None and part.kind != "again"]
     assert again
     assert sorted(part.label for part in labelled) == sorted({part.label for part in again})
-    assert said_of(again[0]).startswith(f"the same as ({again[0].label}): ")
+    assert description(again[0]).startswith(f"the same as ({again[0].label}): ")
     assert len({part.origin for part in labelled}) == len(labelled)
 
 
 def test_many_branches_and_factors_are_summed_up():
     branches = [Product([block([0, 1, 2], i), block([3, 4], i + 50)]) for i in range(20)]
     root = outline(Circuit(Sum(np.full(20, 0.05), branches)), max_nodes=10)
-    assert [said_of(part) for part in root.children] == ["5 exchangeable in 2 blocks"] * 5 + [
+    assert [description(part) for part in root.children] == ["5 exchangeable in 2 blocks"] * 5 + [
         "15 more branches, 45 nodes, 5 variables"
     ]
     factors = [Sum([0.5, 0.5], [block([2 * i, 2 * i + 1], i), block([2 * i, 2 * i + 1], i + 99)]) for i in range(12)]
     last = outline(Circuit(Product(factors)), max_nodes=7).children[-1]
-    assert said_of(last) == "7 more factors, 21 nodes, 14 variables"
+    assert description(last) == "7 more factors, 21 nodes, 14 variables"
 
 
 def test_every_kind_of_leaf_has_a_line():

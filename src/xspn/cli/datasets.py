@@ -61,12 +61,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from xspn.paper.datasets import catalogue
+    from xspn.paper.datasets import catalog
+    from xspn.paper.datasets.files import Places
     from xspn.paper.datasets.loading import whereabouts
-    from xspn.paper.datasets.places import Places
 
     places = Places.find()
-    entries = [catalogue.info(name) for name in catalogue.names(args.group)]
+    entries = [catalog.info(name) for name in catalog.names(args.group)]
     found = [(entry, whereabouts(entry, places)) for entry in entries]
     if args.json:
         return print_json([{**entry.to_dict(), "here": here} for entry, here in found])
@@ -77,12 +77,12 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _info(args: argparse.Namespace) -> int:
-    from xspn.paper.datasets import catalogue
+    from xspn.paper.datasets import catalog
+    from xspn.paper.datasets.files import Places
     from xspn.paper.datasets.loading import whereabouts
-    from xspn.paper.datasets.places import Places
 
     places = Places.find()
-    entry = catalogue.info(args.name)
+    entry = catalog.info(args.name)
     here = whereabouts(entry, places)
     addresses = {file.split: places.address(file) for file in entry.files}
     if args.json:
@@ -94,7 +94,7 @@ def _info(args: argparse.Namespace) -> int:
         ("variables", str(entry.n_variables)),
         ("rows", " + ".join(str(n) for n in entry.n_rows) + " (train + valid + test)"),
         ("source", entry.repository.address),
-        ("licence", entry.licence),
+        ("license", entry.license),
         ("here", here),
     ]
     facts += [("note", entry.note)] if entry.note else []
@@ -106,11 +106,11 @@ def _info(args: argparse.Namespace) -> int:
 
 
 def _fetch(args: argparse.Namespace) -> int:
-    from xspn.paper.datasets import catalogue, loading
-    from xspn.paper.datasets.places import Places
+    from xspn.paper.datasets import catalog, loading
+    from xspn.paper.datasets.files import Places
 
     Places.find(base_url=args.base)  # a wrong address or folder is the user's, and is told once
-    wanted = catalogue.names() if "all" in args.names else [catalogue.info(name).name for name in args.names]
+    wanted = catalog.names() if "all" in args.names else [catalog.info(name).name for name in args.names]
     results: list[dict[str, Any]] = []
     failures = 0
     for name in dict.fromkeys(wanted):
@@ -172,7 +172,7 @@ def _make(args: argparse.Namespace) -> int:
 
 def _write_tables(data: "Dataset", folder: Path, stem: str, kind: str) -> dict[str, Path]:
     from xspn.core.files import write_bytes
-    from xspn.paper.datasets.parsing import render
+    from xspn.paper.datasets.files import render
 
     header = (",".join(data.feature_names) + "\n").encode() if kind == "csv" else b""
     written = {}

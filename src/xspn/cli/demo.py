@@ -10,15 +10,6 @@ if TYPE_CHECKING:
     from xspn import XSPN, Circuit
     from xspn.paper.datasets import Dataset
 
-# Test log-likelihood and number of parameters in the paper, on the authors' own sample; it does not give all of them.
-PUBLISHED: dict[str, dict[str, tuple[float, int | None]]] = {
-    "conference": {"SPN": (-5.936, 363), "XSPN": (-5.907, 52)},
-    "exact": {"SPN": (-69.327, None), "XSPN": (-67.706, None)},
-}
-GRID: list[dict[str, Any]] = [
-    {"independence_threshold": rho, "min_instances": rows} for rho in (5.0, 15.0) for rows in (20, 200)
-]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the seed."""
@@ -59,7 +50,9 @@ def compare(console: "Console", data: "Dataset", seed: int) -> "XSPN":
     from rich.table import Table
 
     from xspn import XSPN
+    from xspn.paper.experiments.published import LIKELIHOODS, PARAMETERS
 
+    published = {"SPN": LIKELIHOODS[data.name].spn, "XSPN": LIKELIHOODS[data.name].xspn}
     table = Table("", "test LL", "truth", "paper", "parameters", "paper's", box=None, pad_edge=True)
     limit = f"{data.truth.log_likelihood(data.test).mean():.3f}" if data.truth is not None else ""
     models: dict[str, XSPN] = {}
@@ -67,20 +60,22 @@ def compare(console: "Console", data: "Dataset", seed: int) -> "XSPN":
         with console.status(f"learning the {name} …"):
             models[name] = best_model(data, random_state=seed, **settings)
         size = f"{models[name].circuit_.summary().parameters:,}"
-        ll, published = PUBLISHED[data.name][name]
         score = f"{models[name].score(data.test):.3f}"
-        table.add_row(name, score, limit, f"{ll:.3f}", size, f"{published or '–'}")
+        published_size = PARAMETERS.get(data.name, {}).get(name, "–")
+        table.add_row(name, score, limit, f"{published[name]:.3f}", size, f"{published_size}")
     console.print(table)
     return models["XSPN"]
 
 
 def best_model(data: "Dataset", **settings: Any) -> "XSPN":
-    """Fit a small grid of settings and return the model that is best on the validation rows."""
+    """Fit the paper's grid of structures and return the model that is best on the validation rows."""
     from xspn import XSPN
+    from xspn.paper.experiments.models import STRUCTURE, grid
 
     def fitted() -> "Iterator[XSPN]":
-        for own in GRID:
-            yield XSPN(**own, **settings).fit(data.train, X_valid=data.valid)
+        for own in grid(STRUCTURE, data.name):
+            chosen: dict[str, Any] = dict(own)
+            yield XSPN(**chosen, **settings).fit(data.train, X_valid=data.valid)
 
     return max(fitted(), key=lambda model: model.valid_score_)
 

@@ -1,7 +1,7 @@
 """Reproduce the paper's tables and figures, side by side with the published numbers.
 
 Every (data set, model, setting) is one result file below the output folder. A run that is stopped or killed goes on
-where it was; results of other runs are taken over with --merge.
+where it was; --merge copies results of other runs.
 """
 
 import argparse
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from xspn.cli.cluster import add_cluster_option, on_cluster
 from xspn.cli.output import check_out_folder, say
 from xspn.core.errors import ParameterError
+from xspn.paper.experiments import TARGETS
 
 if TYPE_CHECKING:
     from xspn.paper.experiments.store import Store
 
 FAILED = 1
-TARGETS = ("table1", "table2", "ablation", "pairwise", "figure1", "figure2")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=Path("results"), metavar="FOLDER", help="default: results")
     parser.add_argument("--seed", type=int, default=0, help="the random seed of learning (default: 0)")
     parser.add_argument(
-        "--merge", type=Path, nargs="+", default=[], metavar="FOLDER", help="take over results of others"
+        "--merge", type=Path, nargs="+", default=[], metavar="FOLDER", help="copy results of other runs"
     )
     parser.add_argument("--report-only", action="store_true", help="run nothing; report on the results that are there")
 
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     refused = _merge(store, args.merge)
     todo = plan(targets, tuple(args.datasets), tuple(args.models), args.quick, args.seed)
     for reason in todo.skipped:
-        say(f"xspn: left out: {reason}", error=True)
+        say(f"xspn: skipped: {reason}", error=True)
     failures: tuple[str, ...] = ()
     if not args.report_only:
         with on_cluster(args.cluster):
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         say(line)
     say(f"report: {written[0]}, {written[1]}")
     for reason in (*refused, *found.refused):
-        say(f"xspn: left out: {reason}", error=True)
+        say(f"xspn: skipped: {reason}", error=True)
     return FAILED if failures or refused or found.refused else 0
 
 
@@ -82,7 +82,7 @@ def _merge(store: "Store", folders: list[Path]) -> list[str]:
     for folder in folders:
         merged = store.merge(folder / "units" if (folder / "units").is_dir() else folder, planned)
         refused += merged.refused
-        say(f"xspn: {folder}: {merged.new} results taken over, {merged.same} were the same", error=True)
+        say(f"xspn: {folder}: {merged.new} results copied, {merged.same} were here already", error=True)
         for conflict in merged.conflicts:
-            say(f"xspn: {folder}: differs, kept ours: {conflict}", error=True)
+            say(f"xspn: {folder}: differs, our own is kept: {conflict}", error=True)
     return refused

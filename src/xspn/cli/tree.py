@@ -9,7 +9,7 @@ import numpy as np
 from xspn.cli.output import shortened
 from xspn.graph.nodes import Node, Sum
 from xspn.leaves import Leaf
-from xspn.plotting.segments import chance_of
+from xspn.plotting.facts import chance_of
 
 if TYPE_CHECKING:
     from xspn.circuit import Circuit

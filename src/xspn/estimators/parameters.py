@@ -1,10 +1,9 @@
 """The parameters that learning estimators share."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 from xspn.core.random import RandomState
-from xspn.estimators.options import paper_models
 from xspn.estimators.table_input import TableInput
 
 
@@ -72,18 +71,6 @@ class LearnerParameters(TableInput):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @classmethod
-    def paper(cls, model: str, **changes: Any) -> Self:
-        """Return one of the paper's models: "SPN", "SPN-CLT", "XSPN-T" or "XSPN-TF".
-
-        The settings are those that the paper's program ran with, except that nothing is left unsmoothed.
-
-        Args:
-            model: The name.
-            changes: Parameters that shall differ, such as `min_instances` or `random_state`.
-        """
-        return cls(**{**paper_models[model], **changes})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

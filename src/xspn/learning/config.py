@@ -1,19 +1,43 @@
 """Everything that can be chosen about learning a circuit."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from xspn.core.checks import smoothing_mass
+from xspn.core.errors import ParameterError
 from xspn.core.options import number_between, one_of, whole_number
 from xspn.learning.clustering import clusterings
 from xspn.learning.exchangeability.base import check_test_options
 from xspn.learning.fallback import LeafOptions, conventional_fallbacks, fallbacks
-from xspn.learning.fallback.base import CountSpread, Fallback
+from xspn.learning.fallback.base import Fallback
 
-Components = Literal["all", "two"]
-Constants = Literal["together", "apart"]
+
+@dataclass(frozen=True)
+class PublishedProgram:
+    """What the program behind the paper does differently from this library; the presets of `xspn.paper` ask for it.
+
+    It splits into two groups at a time, one component and the rest; makes a leaf of its own of every variable that is
+    constant in a slice; seeds the clustering of every node alike; and spreads the mass α of exchangeable leaves that
+    the test allows over all assignments, not over the values of the count.
+
+    Attributes:
+        rows_first: Cluster the rows of the root before anything else, as the SPN baseline does.
+        score_overrules: Let leave-one-out scores overrule the tests, as this library does.
+        test_options: Further arguments of the exchangeability test, as pairs of name and value.
+        cluster_seed: The seed of every clustering.
+    """
+
+    rows_first: bool = False
+    score_overrules: bool = False
+    test_options: tuple[tuple[str, Any], ...] = ()
+    cluster_seed: int = 17
+
+    def __post_init__(self) -> None:
+        one_of("rows_first", self.rows_first, (False, True))
+        one_of("score_overrules", self.score_overrules, (False, True))
+        whole_number("cluster_seed", self.cluster_seed, 0)
 
 
 @dataclass(frozen=True)
@@ -26,23 +50,13 @@ class LearnConfig:
         significance: The level of the exchangeability test.
         smoothing: The Laplace pseudo-count α.
         exchangeability: The test: "global", "pairwise", "full", or None for a conventional SPN.
-        test_options: Further arguments of the test.
         clustering: How rows are split: "auto", "bernoulli", "variable", "gmm", "kmeans".
         fallback: What becomes of small slices: "auto" (a mixture of the others), "sparing" (of as few of them as
             predict best), "factorized", "exchangeable", "chow_liu", "blocks".
-        count_spread: How exchangeable leaves found by the test are smoothed.
-        fallback_count_spread: How exchangeable leaves made as fallback are smoothed.
         shrinkage: How many rows the sum above a leaf counts for in its parameters: clusters of few rows borrow strength
             from the rows that they were cut from.
-        components: Split into all independent groups at once, or into "two": one of them and the rest.
-        constants: Variables that are constant in a slice become a fallback leaf "together" (deviations tend to come
-            together), or leaves of their own, each "apart", as in the paper's program.
-        score_overrules: Where the test rejects and all variables seem independent, let the leave-one-out score choose
-            between an exchangeable leaf and independent variables; and do not take variables for independent that
-            exclude each other.
         prune: Replace what has grown below a node by a leaf where that predicts left-out rows better.
-        rows_first: Cluster the rows of the root before anything else, as the paper's SPN baseline does.
-        cluster_seed: One seed for the clustering of every node, as in the paper's program; None for one each.
+        published: What to do as the paper's program does; None for this library's own learner.
     """
 
     min_instances: int = 20
@@ -50,18 +64,11 @@ class LearnConfig:
     significance: float = 0.01
     smoothing: float = 0.1
     exchangeability: str | None = "global"
-    test_options: tuple[tuple[str, Any], ...] = ()
     clustering: str = "auto"
     fallback: str = "auto"
-    count_spread: CountSpread = "values"
-    fallback_count_spread: CountSpread = "values"
     shrinkage: float = 2.0
-    components: Components = "all"
-    constants: Constants = "together"
-    score_overrules: bool = True
     prune: bool = False
-    rows_first: bool = False
-    cluster_seed: int | None = None
+    published: PublishedProgram | None = None
 
     def __post_init__(self) -> None:
         whole_number("min_instances", self.min_instances, 1)
@@ -69,29 +76,42 @@ class LearnConfig:
         number_between("significance", self.significance, 0.0, 1.0)
         smoothing_mass(self.smoothing)
         smoothing_mass(self.shrinkage, "shrinkage")
+        if not isinstance(self.published, PublishedProgram | None):
+            raise ParameterError(f"published: expected a PublishedProgram or None, found {self.published!r}")
         if self.exchangeability is not None:
-            check_test_options(self.exchangeability, dict(self.test_options))
+            check_test_options(self.exchangeability, self.test_options)
         clusterings[self.clustering]
         fallbacks[self.fallback]
-        one_of("components", self.components, get_args(Components))
-        one_of("constants", self.constants, get_args(Constants))
-        one_of("count_spread", self.count_spread, get_args(CountSpread))
-        one_of("fallback_count_spread", self.fallback_count_spread, get_args(CountSpread))
-        one_of("rows_first", self.rows_first, (False, True))
-        one_of("score_overrules", self.score_overrules, (False, True))
         one_of("prune", self.prune, (False, True))
-        if self.cluster_seed is not None:
-            whole_number("cluster_seed", self.cluster_seed, 0)
+
+    @property
+    def score_overrules(self) -> bool:
+        """Whether leave-one-out scores may overrule the tests.
+
+        Where the test rejects and all variables seem independent, the score chooses between an exchangeable leaf and
+        independent variables; and variables that exclude each other are not taken for independent.
+        """
+        return self.published is None or self.published.score_overrules
+
+    @property
+    def test_options(self) -> dict[str, Any]:
+        """Further arguments of the exchangeability test."""
+        return {} if self.published is None else dict(self.published.test_options)
+
+    @property
+    def cluster_seed(self) -> int | None:
+        """One seed for the clustering of every node; None for one each."""
+        return None if self.published is None else self.published.cluster_seed
 
     @property
     def tested_leaves(self) -> LeafOptions:
         """How leaves that the test allows are smoothed."""
-        return LeafOptions(self.smoothing, self.count_spread)
+        return LeafOptions(self.smoothing, "values" if self.published is None else "assignments")
 
     @property
     def fallback_leaves(self) -> LeafOptions:
         """How fallback leaves are smoothed."""
-        return LeafOptions(self.smoothing, self.fallback_count_spread)
+        return LeafOptions(self.smoothing)
 
     @property
     def conventional(self) -> "LearnConfig":

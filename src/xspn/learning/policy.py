@@ -6,7 +6,7 @@ from enum import Enum
 import numpy as np
 
 from xspn.core.arrays import BoolArray, IntArray
-from xspn.learning.config import Components, Constants, LearnConfig
+from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.slice import Slice
 
@@ -67,13 +67,13 @@ def decide(
         return Decision(Operation.UNIVARIATE)
     constant = slice.constant()
     if constant.any() and not constant.all():
-        groups = _constants_off(constant, config.constants)
+        groups = _constants_off(constant, apart=config.published is not None)
         return Decision(Operation.CONSTANTS, groups, [Dependence.UNKNOWN] * len(groups))
     if constant.all():
         return Decision(Operation.CONSTANT)
     if slice.total < config.min_instances:
         return Decision(Operation.FEW_ROWS)
-    if config.rows_first and is_root:
+    if is_root and config.published is not None and config.published.rows_first:
         return Decision(Operation.CLUSTER)
     test = slice.test(config)
     if test is not None and not test.rejects(config.significance):
@@ -96,7 +96,7 @@ def decide(
         if undecided and slice.exchangeable_predicts_better(config):
             return Decision(Operation.EXCHANGEABLE, test=test, note="counts predict better than independent variables")
         if len(groups) > 1:
-            return Decision(Operation.INDEPENDENT, *_factors(groups, config.components), test=test)
+            return Decision(Operation.INDEPENDENT, *_factors(groups, two=config.published is not None), test=test)
     return Decision(Operation.CLUSTER, test=test)
 
 
@@ -111,9 +111,9 @@ def _of_exclusive(slice: Slice, test: TestResult | None) -> Decision:
     return Decision(Operation.CLUSTER, test=test)
 
 
-def _factors(groups: list[IntArray], components: Components) -> tuple[list[IntArray], list[Dependence]]:
+def _factors(groups: list[IntArray], two: bool) -> tuple[list[IntArray], list[Dependence]]:
     """Return the factors: each component, and the single variables as one; or one component and the rest."""
-    if components == "two" and len(groups) > 2:
+    if two and len(groups) > 2:
         return [groups[0], np.sort(np.concatenate(groups[1:]))], [Dependence.CONNECTED, Dependence.UNKNOWN]
     large = [group for group in groups if len(group) > 1]
     single = [group for group in groups if len(group) == 1]
@@ -123,7 +123,7 @@ def _factors(groups: list[IntArray], components: Components) -> tuple[list[IntAr
     return large, kinds
 
 
-def _constants_off(constant: BoolArray, how: Constants) -> list[IntArray]:
+def _constants_off(constant: BoolArray, apart: bool) -> list[IntArray]:
     """Return the constant variables, together or each on its own, and all others."""
     rest, off = np.flatnonzero(~constant), np.flatnonzero(constant)
-    return [*off[:, None], rest] if how == "apart" else [off, rest]
+    return [*off[:, None], rest] if apart else [off, rest]

@@ -4,13 +4,9 @@ Of a model: `draw_circuit`, `exchangeability_map`, `count_chart`, `posterior_bar
 a matplotlib Figure (`figure.savefig("picture.png")`), and draws into axes of your own with `ax=`.
 """
 
-from xspn.plotting.bars import difference_bars, grouped_bars
-from xspn.plotting.counts import count_chart
+from xspn.plotting.charts import count_chart, likelihood_histogram, posterior_bars
 from xspn.plotting.exchangeability_map import exchangeability_map
-from xspn.plotting.likelihoods import likelihood_histogram
-from xspn.plotting.queries import posterior_bars
-from xspn.plotting.runtime import runtime_lines
-from xspn.plotting.scatter import Point, named_scatter
+from xspn.plotting.result_charts import Point, difference_bars, grouped_bars, named_scatter, runtime_lines
 from xspn.plotting.structure import draw_circuit, draw_side_by_side
 
 __all__ = [

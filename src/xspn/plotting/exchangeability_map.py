@@ -5,21 +5,85 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import DataError
-from xspn.plotting.models import Model, circuit_of, names_of
-from xspn.plotting.names import cut, names_within, shown
-from xspn.plotting.sharing import grouped_order, shared_leaves
-from xspn.plotting.style import GREY, INK, ORANGE, SERIES, look, new_figure
+from xspn.leaves import Leaf
+from xspn.plotting.facts import NodeFacts
+from xspn.plotting.labels import Model, circuit_of, names_within, shortened, shown, variable_names
+from xspn.plotting.style import GRAY, INK, ORANGE, SERIES, look, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+MOST_ORDERED = 1000  # the best order of more takes too long: any order of the tree must do
+THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(19, 0, -1))
 MOST_NAMED = 48  # variables with a name at their row
 MOST_GROUPS = 10  # groups with a name beside the map
 LETTERS = 20
 PALE_TO_DARK = ("#FFFFFF", "#D6E6F2", "#7FB3D5", "#0072B2", "#004468")
+
+
+def shared_leaves(circuit: Circuit) -> FloatArray:
+    """Return for each two variables the fraction of rows for which one exchangeable leaf holds both: (n, n).
+
+    Variables of one leaf that its statistic does not treat alike do not count as shared. The diagonal says for which
+    fraction of rows a variable can be interchanged with any other.
+
+    Examples:
+        >>> from xspn import Bernoulli, Exchangeable, Product, Sum
+        >>> pair = Exchangeable.from_class_probabilities([0, 1], [0.2, 0.5, 0.3])
+        >>> apart = Product([Bernoulli(0, p=0.1), Bernoulli(1, p=0.4)])
+        >>> shared_leaves(Circuit(Sum([0.25, 0.75], [pair, apart]))).tolist()
+        [[0.25, 0.25], [0.25, 0.25]]
+    """
+    fractions = np.zeros((circuit.n_variables, circuit.n_variables))
+    reach = NodeFacts(circuit.graph).reach
+    for leaf in circuit.graph.leaves:
+        assert isinstance(leaf, Leaf)  # every family says which of its variables can be interchanged
+        variables = np.array(leaf.variables)
+        for group in leaf.interchangeable():
+            if len(group) > 1:
+                fractions[np.ix_(variables[group], variables[group])] += reach[circuit.graph.id_of(leaf)]
+    return fractions
+
+
+def grouped_order(fractions: FloatArray, threshold: float | None = None) -> tuple[IntArray, list[IntArray], float]:
+    """Return an order in which similar variables are neighbors, and groups that share more than a threshold.
+
+    Groups are clusters by average linkage of at least two variables; each is contiguous in the order.
+
+    Args:
+        fractions: The matrix.
+        threshold: The least fraction; by default the one for which threshold × pairs inside groups is largest: a few
+            pairs that are nearly always together weigh less than a large group that often is.
+
+    Returns:
+        The order, the groups, and the threshold.
+    """
+    from scipy.cluster.hierarchy import fcluster, leaves_list, linkage, optimal_leaf_ordering
+    from scipy.spatial.distance import squareform
+
+    n = len(fractions)
+    if n < 2:
+        return np.arange(n), [], threshold or 0.5
+    apart = 1 - np.clip((fractions + fractions.T) / 2, 0, 1)
+    np.fill_diagonal(apart, 0)
+    distances = squareform(apart, checks=False)
+    tree = linkage(distances, "average")
+
+    def pairs(limit: float) -> float:
+        sizes = np.bincount(fcluster(tree, 1 - limit, "distance"))
+        return float(limit * (sizes * (sizes - 1)).sum())
+
+    limit = max(THRESHOLDS, key=pairs) if threshold is None else threshold
+    if n <= MOST_ORDERED:
+        tree = optimal_leaf_ordering(tree, distances)
+    order = leaves_list(tree)
+    cluster = fcluster(tree, 1 - limit, "distance")[order]
+    groups = [order[cluster == c] for c in dict.fromkeys(cluster)]
+    return order, [group for group in groups if len(group) > 1], limit
 
 
 def exchangeability_map(
@@ -37,15 +101,15 @@ def exchangeability_map(
     Variables that share leaves stand together; frames mark groups that share a leaf for most rows, with their names.
 
     Args:
-        source: A circuit, an estimator that has learned one, or a matrix of shares between 0 and 1 (such as p-values of
-            pairs).
+        source: A circuit, an estimator that has learned one, or a matrix of numbers between 0 and 1 (such as p-values
+            of pairs).
         names: The variables' names, if the source has none or others shall be shown.
         groups: What is known about each variable (a party, a department): one value each, or {name: value}. It is shown
-            as colours at the edge, and has no influence on the order.
-        threshold: Variables that are together for more than this share of rows, on average, form a group; found from
+            as colors at the edge, and has no influence on the order.
+        threshold: Variables that are together for more than this fraction of rows, on average, form a group; found from
             the matrix by default.
         title: A title.
-        label: What the colours mean.
+        label: What the colors mean.
         ax: Where to draw; a new figure by default.
 
     Examples:
@@ -53,23 +117,23 @@ def exchangeability_map(
         >>> figure = exchangeability_map(datasets.truth("conference"))
         >>> figure = exchangeability_map(np.eye(4), names=["ann", "bob", "cem", "dana"])
     """
-    shares, own_names = _shares(source)
-    said = tuple(names) if names is not None else own_names
-    if len(said) != len(shares):
-        raise DataError(f"names: expected {len(shares)}, one for each variable, found {len(said)}")
-    order, groups_found, limit = grouped_order(shares, threshold)
-    found = [group for group in groups_found if len(group) > 2 or len(shares) <= MOST_NAMED]
-    heading = title if title is not None else _heading(len(shares), found)
-    meaning = label or "share of rows for which two variables are in one exchangeable leaf"
+    fractions, own_names = _fractions(source)
+    shown_names = tuple(names) if names is not None else own_names
+    if len(shown_names) != len(fractions):
+        raise DataError(f"names: expected {len(fractions)}, one for each variable, found {len(shown_names)}")
+    order, groups_found, limit = grouped_order(fractions, threshold)
+    found = [group for group in groups_found if len(group) > 2 or len(fractions) <= MOST_NAMED]
+    heading = title if title is not None else _heading(len(fractions), found)
+    meaning = label or "fraction of rows for which two variables are in one exchangeable leaf"
     with look():
         if ax is None:
             figure = new_figure(7.2, 5.6)
             ax = figure.add_subplot()
-        image = _matrix(ax, shares[np.ix_(order, order)])
-        _frames(ax, [shown(said[v]) for v in order], order, found)
-        _axis(ax, [shown(said[v]) for v in order])
+        image = _matrix(ax, fractions[np.ix_(order, order)])
+        _frames(ax, [shown(shown_names[v]) for v in order], order, found)
+        _axis(ax, [shown(shown_names[v]) for v in order])
         if groups is not None:
-            _known_groups(ax, [_value_of(groups, v, said) for v in order])
+            _known_groups(ax, [_value_of(groups, v, shown_names) for v in order])
         ax.set_title(heading, loc="left", pad=20 if groups is not None else 6)
         # Measured by the map itself: it is square, whatever room the axes were given.
         place = ax.inset_axes((0.0, -0.06, 0.55, 0.022))
@@ -81,22 +145,16 @@ def exchangeability_map(
     return ax.figure  # type: ignore[return-value]
 
 
-def _shares(source: Any) -> tuple[FloatArray, tuple[str, ...]]:
+def _fractions(source: Any) -> tuple[FloatArray, tuple[str, ...]]:
     """Return the matrix and the names of its variables."""
     if not isinstance(source, np.ndarray):
         circuit = circuit_of(source)
         inside = np.array(list(circuit.scope))
-        names = circuit.names or names_of(circuit)
+        names = circuit.names or variable_names(circuit)
         return shared_leaves(circuit)[np.ix_(inside, inside)], tuple(names[v] for v in inside)
     if source.ndim != 2 or source.shape[0] != source.shape[1] or np.isnan(source).any():
         raise DataError(f"exchangeability_map: expected a square matrix without NaN, found shape {source.shape}")
     return source, tuple(f"X{i}" for i in range(len(source)))
-
-
-def _largest(shares: FloatArray) -> float:
-    """Return the largest share of two different variables, in full tenths: where the colours end."""
-    apart = shares[~np.eye(len(shares), dtype=bool)]
-    return float(np.ceil(10 * min(1.0, max(apart.max(initial=0.0), 0.1)) - 1e-9) / 10)
 
 
 def _heading(n: int, found: list[IntArray]) -> str:
@@ -106,14 +164,14 @@ def _heading(n: int, found: list[IntArray]) -> str:
     return f"{sum(map(len, found))} of {n} variables in {groups}, interchangeable within"
 
 
-def _matrix(axes: "Axes", shares: FloatArray) -> Any:
+def _matrix(axes: "Axes", fractions: FloatArray) -> Any:
     from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 
-    colours = LinearSegmentedColormap.from_list("shares", PALE_TO_DARK).with_extremes(bad="#E9ECEF")
-    others = np.where(np.eye(len(shares), dtype=bool), np.nan, shares)
+    colors = LinearSegmentedColormap.from_list("fractions", PALE_TO_DARK).with_extremes(bad="#E9ECEF")
+    others = np.where(np.eye(len(fractions), dtype=bool), np.nan, fractions)
     largest = max(0.1, float(np.nanmax(others, initial=0.0)))
-    # Steeper for small shares: a large group is often together in part of the rows only.
-    image = axes.imshow(others, cmap=colours, norm=PowerNorm(0.6, 0, largest), interpolation="nearest", aspect="equal")
+    # Steeper for small fractions: a large group is often together in part of the rows only.
+    image = axes.imshow(others, cmap=colors, norm=PowerNorm(0.6, 0, largest), interpolation="nearest", aspect="equal")
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(True)
@@ -139,8 +197,8 @@ def _frames(axes: "Axes", names: list[str], order: IntArray, found: list[IntArra
         lowest = max(middle, lowest + 0.07 * n)
         line: dict[str, Any] = {"color": ORANGE, "linewidth": 0.7, "alpha": 0.8, "zorder": 3, "clip_on": False}
         axes.plot([end, n - 0.5, 1.03 * n - 0.5], [middle, middle, lowest], **line)
-        said = names_within([names[place[int(v)]] for v in sorted(group)], 26)
-        axes.text(1.04 * n, lowest, f"{len(group)} variables\n{said}", fontsize=7.2, va="center", linespacing=1.25)
+        members = names_within([names[place[int(v)]] for v in sorted(group)], 26)
+        axes.text(1.04 * n, lowest, f"{len(group)} variables\n{members}", fontsize=7.2, va="center", linespacing=1.25)
     axes.set_xlim(-0.5, n - 0.5)
     axes.set_ylim(n - 0.5, -0.5)
 
@@ -151,25 +209,25 @@ def _axis(axes: "Axes", names: list[str]) -> None:
     axes.tick_params(length=0)
     axes.set_xticks([])
     if n <= MOST_NAMED:
-        axes.set_yticks(range(n), [cut(name, LETTERS) for name in names], fontsize=min(8.0, 280 / n))
+        axes.set_yticks(range(n), [shortened(name, LETTERS) for name in names], fontsize=min(8.0, 280 / n))
     else:
         axes.set_yticks([])
-        axes.set_ylabel(f"{n} variables, those that share leaves together", color=GREY)
+        axes.set_ylabel(f"{n} variables, those that share leaves together", color=GRAY)
 
 
 def _known_groups(axes: "Axes", values: list[Any]) -> None:
-    """Draw a strip of colours above the map: what is known about each variable."""
+    """Draw a strip of colors above the map: what is known about each variable."""
     from matplotlib.patches import Patch, Rectangle
 
     n = len(values)
     kinds = sorted({value for value in values if value is not None}, key=str)
-    colour = {kind: SERIES[place % len(SERIES)] for place, kind in enumerate(kinds)}
+    color = {kind: SERIES[place % len(SERIES)] for place, kind in enumerate(kinds)}
     high = 0.025 * n
     for place, value in enumerate(values):
         if value is not None:
             corner = (place - 0.5, -0.5 - 1.3 * high)
-            axes.add_patch(Rectangle(corner, 1, high, color=colour[value], linewidth=0, clip_on=False))
-    patches = [Patch(color=colour[kind], label=shown(kind)) for kind in kinds]
+            axes.add_patch(Rectangle(corner, 1, high, color=color[value], linewidth=0, clip_on=False))
+    patches = [Patch(color=color[kind], label=shown(kind)) for kind in kinds]
     axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.02, 1.06), fontsize=7.5, labelcolor=INK)
 
 

@@ -16,18 +16,17 @@ from xspn.core.arrays import FloatArray
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import LeafNode, Node, Product, Sum
 from xspn.inference.moments import count_distribution
-from xspn.plotting.facts import FAMILIES, Facts
-from xspn.plotting.segments import Segment, certain_factors, segments_of
+from xspn.plotting.facts import FAMILIES, NodeFacts, Segment, certain_factors, segments_of
 
 Kind = Literal["sum", "product", "leaves", "folded", "again"]
 
 MOST_BRANCHES = 6  # of a sum or product are drawn one by one; all others are summed up
-SMALL = 0.06  # factors of so small a share of a product's variables are summed up too
+SMALL = 0.06  # factors of so small a fraction of a product's variables are summed up too
 MOST_CONTEXTS = 2  # bits written at an edge
 
 
 @dataclass(eq=False)
-class Part:
+class OutlinePart:
     """A part of the drawing: a leaf, or a bundle of factors or branches, folded or open.
 
     Attributes:
@@ -55,7 +54,7 @@ class Part:
     weights: FloatArray | None = None
     weight: float | None = None
     contexts: list[tuple[int, int]] = field(default_factory=list)
-    children: "list[Part]" = field(default_factory=list)
+    children: "list[OutlinePart]" = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
     makeup: FloatArray = field(default_factory=lambda: np.zeros(len(FAMILIES)))
     counts: FloatArray | None = None
@@ -69,7 +68,7 @@ class Part:
         """The part of the table that it stands for: rows times variables."""
         return self.reach * len(self.variables)
 
-    def walk(self) -> "list[Part]":
+    def walk(self) -> "list[OutlinePart]":
         """Return this part and all to its right, parents first."""
         found, stack = [], [self]
         while stack:
@@ -79,7 +78,7 @@ class Part:
         return found
 
 
-def outline(circuit: Circuit, max_nodes: int, depth: int | None = None) -> Part:
+def outline(circuit: Circuit, max_nodes: int, depth: int | None = None) -> OutlinePart:
     """Return at most so many parts, opened to at most this depth.
 
     Args:
@@ -112,11 +111,11 @@ class _Outliner:
 
     def __init__(self, circuit: Circuit) -> None:
         self.graph = circuit.graph
-        self.facts = Facts(circuit.graph)
-        self.opened: dict[int, Part] = {}
+        self.facts = NodeFacts(circuit.graph)
+        self.opened: dict[int, OutlinePart] = {}
         self.labels = count(1)
 
-    def open(self, part: Part, room: int) -> list[Part]:
+    def open(self, part: OutlinePart, room: int) -> list[OutlinePart]:
         """Turn a folded part into a sum or product with parts below it, if there is room for them."""
         same = None if part.origin is None else int(self.facts.same_as[part.origin])
         if same is not None and same in self.opened:
@@ -133,7 +132,7 @@ class _Outliner:
         part.children = children
         return children
 
-    def closed(self, node: Node, reach: float) -> Part:
+    def closed(self, node: Node, reach: float) -> OutlinePart:
         """Return a node's part: a leaf's own, or all below it folded."""
         origin = self.graph.id_of(node)
         if isinstance(node, LeafNode):
@@ -142,7 +141,7 @@ class _Outliner:
             return self._folded(list(node.children), reach, node.weights, origin)
         return self._product(list(node.children), reach, origin)
 
-    def _product(self, factors: list[Node], reach: float, origin: int | None = None) -> Part:
+    def _product(self, factors: list[Node], reach: float, origin: int | None = None) -> OutlinePart:
         """Return the part of independent factors; leaves side by side need not be folded."""
         if len(factors) == 1:
             return self.closed(factors[0], reach)
@@ -150,10 +149,10 @@ class _Outliner:
             return _leaves(factors, reach)
         return self._folded(factors, reach, None, origin)
 
-    def _folded(self, nodes: list[Node], reach: float, weights: FloatArray | None, origin: int | None) -> Part:
+    def _folded(self, nodes: list[Node], reach: float, weights: FloatArray | None, origin: int | None) -> OutlinePart:
         makeup = self.facts.makeup[[self.graph.id_of(node) for node in nodes]]
         scopes = nodes if weights is None else nodes[:1]
-        return Part(
+        return OutlinePart(
             "folded",
             nodes,
             sorted(v for node in scopes for v in node.scope),
@@ -163,7 +162,7 @@ class _Outliner:
             origin=origin,
         )
 
-    def _branches(self, part: Part, weights: FloatArray) -> list[Part]:
+    def _branches(self, part: OutlinePart, weights: FloatArray) -> list[OutlinePart]:
         """Return the branches of a sum, the heaviest first, with the bits that are certain in each as its context."""
         order = [int(i) for i in np.argsort(-weights, kind="stable") if weights[i] > 0]
         shown = order if len(order) <= MOST_BRANCHES else order[: MOST_BRANCHES - 1]
@@ -173,10 +172,10 @@ class _Outliner:
             child = part.nodes[place]
             certain = certain_factors(child, MOST_CONTEXTS)
             rest = [factor for factor in child.children if factor not in certain]
-            said = certain if rest else {}
-            parts.append(self._product(rest, reach, self.graph.id_of(child)) if said else self.closed(child, reach))
+            written = certain if rest else {}
+            parts.append(self._product(rest, reach, self.graph.id_of(child)) if written else self.closed(child, reach))
             parts[-1].weight = float(weights[place])
-            parts[-1].contexts = [(leaf.variables[0], value) for leaf, value in said.items()]
+            parts[-1].contexts = [(leaf.variables[0], value) for leaf, value in written.items()]
         if rest_of := order[len(shown) :]:
             total = float(weights[rest_of].sum())
             nodes = [part.nodes[i] for i in rest_of]
@@ -184,7 +183,7 @@ class _Outliner:
             parts[-1].weight, parts[-1].is_rest = total, True
         return parts
 
-    def _factors(self, part: Part) -> list[Part]:
+    def _factors(self, part: OutlinePart) -> list[OutlinePart]:
         """Return the factors of a product, the largest first; its leaves are side by side."""
         leaves: list[Node] = [node for node in part.nodes if isinstance(node, LeafNode)]
         parts = [self.closed(node, part.reach) for node in part.nodes if not isinstance(node, LeafNode)]
@@ -202,13 +201,13 @@ class _Outliner:
         return [*few, last]
 
 
-def _leaves(leaves: list[Node], reach: float) -> Part:
+def _leaves(leaves: list[Node], reach: float) -> OutlinePart:
     """Return the part of leaves side by side."""
     variables = sorted(v for leaf in leaves for v in leaf.scope)
-    return Part("leaves", leaves, variables, reach, segments=segments_of(leaves))
+    return OutlinePart("leaves", leaves, variables, reach, segments=segments_of(leaves))
 
 
-def _counts(circuit: Circuit, part: Part) -> FloatArray | None:
+def _counts(circuit: Circuit, part: OutlinePart) -> FloatArray | None:
     """Return the distribution of the number of ones in a folded part; None where not all variables are bits."""
     if any(domain is None or domain.cardinality != 2 for domain in (circuit.domains[v] for v in part.variables)):
         return None

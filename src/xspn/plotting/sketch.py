@@ -1,17 +1,21 @@
-"""From a circuit to what is drawn of it: contexts become labels of edges, bits of one product become one panel."""
+"""A small circuit as a whole: contexts are labels of edges, bits of one product are one panel."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from xspn.circuit import Circuit
 from xspn.core.errors import QueryError
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves.base import Leaf
-from xspn.plotting.models import names_of, said_of_value
-from xspn.plotting.segments import certain_factors, certain_value, chance_of
+from xspn.plotting.facts import certain_factors, certain_value, chance_of
+from xspn.plotting.labels import value_text, variable_names
+from xspn.plotting.style import BLUE, GRAY, GREEN, INK, ORANGE, PANEL, PAPER
 from xspn.plotting.tree_layout import Box
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Kind = Literal["sum", "product", "counts", "bits", "bit", "leaf"]
 
@@ -23,6 +27,8 @@ LABEL_AT = 0.72  # where on its edge a label stands: 0 is at the parent, 1 at th
 LINE = 0.135  # the height of a line of a label
 POINT = 0.0082  # the mean width of a letter, in inches for each point of its size
 FONT = 8.0
+TITLE = 0.19  # the height of a panel's title
+FOOT = 0.15  # the height of a panel's scale
 
 
 @dataclass(eq=False)
@@ -86,7 +92,7 @@ class _Sketcher:
 
     def __init__(self, circuit: Circuit, contexts: bool) -> None:
         self.circuit = circuit
-        self.names = names_of(circuit)
+        self.names = variable_names(circuit)
         self.contexts = contexts
 
     def draw(self, node: Node) -> Sketch:
@@ -102,11 +108,11 @@ class _Sketcher:
             certain = certain_factors(child, MOST_NAMED) if self.contexts else {}
             rest = [factor for factor in child.children if factor not in certain] if certain else []
             parts.append(self._product(rest) if rest else self.draw(child))
-            said = [said_of_value(self.circuit, v.variables[0], code) for v, code in certain.items()] if rest else []
-            edges.append([*said, f"{weight:.2f}"])
+            contexts = [value_text(self.circuit, v.variables[0], code) for v, code in certain.items()] if rest else []
+            edges.append([*contexts, f"{weight:.2f}"])
             # A label stands on the way to its child, where edges are not yet as far apart as the children are.
             parts[-1].head = LINE * len(edges[-1])
-            parts[-1].room = (max(map(text_width, said), default=0.2) + 0.08) / LABEL_AT
+            parts[-1].room = (max(map(text_width, contexts), default=0.2) + 0.08) / LABEL_AT
         return Sketch(CIRCLE, CIRCLE, list(parts), kind="sum", lines=["+"], edges=edges)
 
     def _product(self, factors: list[Node]) -> Sketch:
@@ -149,6 +155,110 @@ class _Sketcher:
 
     def _bit(self, bit: Leaf, chance: float) -> Sketch:
         name = self.names[bit.variables[0]]
-        said = said_of_value(self.circuit, bit.variables[0], round(chance))
-        lines = [said] if certain_value(bit) is not None else [name, f"{chance:.2f}"]
+        text = value_text(self.circuit, bit.variables[0], round(chance))
+        lines = [text] if certain_value(bit) is not None else [name, f"{chance:.2f}"]
         return Sketch(max(map(text_width, lines)) + 0.1, 0.14 * len(lines) + 0.1, kind="bit", lines=lines)
+
+
+def draw_part(axes: "Axes", part: Sketch) -> None:
+    """Draw one part at its place; the y-axis points down."""
+    if part.kind in ("sum", "product"):
+        _circle(axes, part)
+    elif part.kind in ("counts", "bits"):
+        _panel(axes, part)
+    else:
+        _text_box(axes, part)
+
+
+def draw_edge(axes: "Axes", above: Sketch, below: Sketch, lines: list[str]) -> None:
+    """Draw the edge between two parts, with its label: the branch's context above its weight."""
+    from matplotlib import patheffects
+
+    middle = above.y + above.height / 2
+    # Straight down past the boxes of the same level first: behind those an edge could not be followed.
+    turn = above.floor if above.floor > above.y + above.height + 0.02 else middle
+    axes.plot([above.x, above.x, below.x], [middle, turn, below.y], color=GRAY, linewidth=0.8, zorder=1)
+    if not lines:
+        return
+    x = above.x + LABEL_AT * (below.x - above.x)
+    y = turn + LABEL_AT * (below.y - turn) - LINE * (len(lines) - 1) / 2
+    y = min(y, below.y - LINE * (len(lines) + 1) / 2)
+    halo = [patheffects.withStroke(linewidth=3, foreground=PAPER)]
+    for place, line in enumerate(lines):
+        is_weight = place == len(lines) - 1
+        axes.text(
+            x,
+            y + LINE * (place - (len(lines) - 1) / 2),
+            line,
+            ha="center",
+            va="center",
+            fontsize=FONT - 1 if is_weight else FONT,
+            fontweight="normal" if is_weight else "bold",
+            color=INK if is_weight else ORANGE,
+            path_effects=halo,
+            zorder=4,
+        )
+
+
+def _circle(axes: "Axes", part: Sketch) -> None:
+    from matplotlib.patches import Circle
+
+    color = INK if part.kind == "sum" else GRAY
+    middle = (part.x, part.y + part.height / 2)
+    axes.add_patch(Circle(middle, CIRCLE / 2, facecolor=PAPER, edgecolor=color, linewidth=1.1, zorder=3))
+    # Drawn rather than written: the signs of a font never sit in the middle.
+    arm, (x, y) = CIRCLE * 0.24, middle
+    strokes = [((-1.0, 0.0), (1.0, 0.0)), ((0.0, -1.0), (0.0, 1.0))]
+    if part.kind == "product":
+        strokes = [((-0.75, -0.75), (0.75, 0.75)), ((-0.75, 0.75), (0.75, -0.75))]
+    for (x0, y0), (x1, y1) in strokes:
+        axes.plot([x + arm * x0, x + arm * x1], [y + arm * y0, y + arm * y1], color=color, linewidth=1.2, zorder=4)
+
+
+def _frame(axes: "Axes", part: Sketch, color: str) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    left = part.x - part.width / 2
+    style = "round,pad=0,rounding_size=0.05"
+    axes.add_patch(
+        FancyBboxPatch((left, part.y), part.width, part.height, boxstyle=style, facecolor=PANEL, edgecolor=color,
+                       linewidth=0.9, zorder=2)
+    )  # fmt: skip
+
+
+def _text_box(axes: "Axes", part: Sketch) -> None:
+    _frame(axes, part, GRAY)
+    step = 0.145
+    top = part.y + part.height / 2 - step * (len(part.lines) - 1) / 2
+    for place, line in enumerate(part.lines):
+        axes.text(part.x, top + step * place, line, ha="center", va="center", fontsize=FONT - 0.5, zorder=4)
+
+
+def _panel(axes: "Axes", part: Sketch) -> None:
+    """Draw bars: the distribution of a count (from 0 to n), or the probability of each of several bits."""
+    from matplotlib.patches import Rectangle
+
+    is_count = part.kind == "counts"
+    color = BLUE if is_count else GREEN
+    _frame(axes, part, color)
+    axes.text(part.x, part.y + TITLE / 2 + 0.01, part.lines[0], ha="center", va="center", fontsize=FONT, zorder=4)
+    inner, base = part.width - 0.16, part.y + part.height - FOOT
+    left, room = part.x - inner / 2, part.height - TITLE - FOOT - 0.04
+    step = inner / len(part.values)
+    highest = max(part.values) if is_count else 1.0
+    for place, value in enumerate(part.values):
+        height = room * value / highest
+        axes.add_patch(
+            Rectangle(
+                (left + step * (place + 0.1), base - height), 0.8 * step, height, color=color, linewidth=0, zorder=3
+            )
+        )
+    axes.plot([left, left + inner], [base, base], color=GRAY, linewidth=0.6, zorder=3)
+    small: dict[str, Any] = {"fontsize": FONT - 2, "va": "center", "color": GRAY, "zorder": 4}
+    foot = base + FOOT / 2
+    if is_count:
+        axes.text(left + step / 2, foot, "0", ha="center", **small)
+        axes.text(left + inner - step / 2, foot, str(part.size), ha="center", **small)
+        axes.text(part.x, foot, "ones", ha="center", **small)
+    else:
+        axes.text(part.x, foot, "P(each = 1), independent", ha="center", **small)

@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING
 
 from xspn.circuit import Circuit
 from xspn.core.errors import ParameterError
-from xspn.plotting.glyphs import draw_edge, draw_part
-from xspn.plotting.models import Model, circuit_of
+from xspn.plotting.labels import Model, circuit_of
 from xspn.plotting.outline import outline
 from xspn.plotting.overview import Overview
-from xspn.plotting.sketch import MOST_NODES, Sketch, sketch
+from xspn.plotting.sketch import MOST_NODES, Sketch, draw_edge, draw_part, sketch
 from xspn.plotting.style import FAINT, look, panel_in_inches
 from xspn.plotting.tree_layout import lay_out
 
@@ -38,8 +37,8 @@ def draw_circuit(
     independent bits of one product are one panel. A bit that is certain in a branch of a sum is written at its edge: it
     is the context that the branch stands for.
 
-    A larger one is drawn from left to right, with lines as wide as the share of rows that take them. What covers most
-    rows and variables is opened up first; the rest stays folded, as a card that shows how many ones its variables
+    A larger one is drawn from left to right, with lines as wide as the fraction of rows that take them. What covers
+    most rows and variables is opened up first; the rest stays folded, as a card that shows how many ones its variables
     have, how many nodes it holds, and what its leaves are. A part that occurs again is drawn once and referred to.
 
     Args:
@@ -47,7 +46,7 @@ def draw_circuit(
         title: A title.
         contexts: Whether certain bits are drawn at edges and others together; otherwise every leaf by itself. A folded
             drawing always does that.
-        max_nodes: Fold until no more than so many parts are drawn: 28 where nothing is said.
+        max_nodes: Fold until no more than so many parts are drawn: 28 by default.
         depth: Fold what is more than so many levels below the root.
         ax: Where to draw; a new figure by default, at the size at which text is eight points.
 

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours: told apart by everybody, and in print.
-BLUE, ORANGE, GREEN, PURPLE, SKY, GREY = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#8A8A8A"
+# Okabe and Ito's colors: told apart by everybody, and in print.
+BLUE, ORANGE, GREEN, PURPLE, SKY, GRAY = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#8A8A8A"
 INK, FAINT, PAPER, PANEL = "#222222", "#C8C8C8", "#FFFFFF", "#F4F6F8"
 YELLOW = "#E6A700"
-SERIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, GREY, YELLOW)
+SERIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, GRAY, YELLOW)
 
 SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
-    "axes.edgecolor": GREY,
+    "axes.edgecolor": GRAY,
     "axes.labelcolor": INK,
     "axes.titlesize": 10.5,
     "axes.titleweight": "bold",

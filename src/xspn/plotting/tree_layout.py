@@ -1,4 +1,4 @@
-"""A tidy layout of trees: no overlaps, parents centred over children, as narrow as that allows."""
+"""A tidy layout of trees: no overlaps, parents centerd over children, as narrow as that allows."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ class Box:
         children: The boxes below it.
         room: The width that it needs with what is written above it, if that is more.
         head: The height of what is written above it.
-        x: The centre, once laid out.
+        x: The center, once laid out.
         y: The top, once laid out; it grows downwards.
         depth: The level, once laid out.
         floor: The bottom of the highest box of its level, once laid out: below it, edges cross nothing.

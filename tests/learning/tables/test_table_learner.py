@@ -12,7 +12,7 @@ from support.tables import (
 )
 from xspn import Exchangeable, ExchangeableGaussian, XSPNError
 from xspn.data.domain import Domain
-from xspn.learning.config import LearnConfig
+from xspn.learning.config import LearnConfig, PublishedProgram
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_bag
 from xspn.learning.learner import learn
@@ -163,13 +163,16 @@ def test_bags_and_seeds(rng):
     [
         ({"clustering": "gmm"}, "without an order"),
         ({"fallback": "chow_liu"}, "zeros and ones only"),
-        ({"test_options": (("dof", 3),), "exchangeability": "pairwise"}, "unknown setting 'dof'"),
+        (
+            {"published": PublishedProgram(test_options=(("dof", 3),)), "exchangeability": "pairwise"},
+            "unknown setting 'dof'",
+        ),
     ],
 )
 def test_what_is_for_bits_only_is_refused(settings, said, rng):
     X = mixed_table(rng)[:, [1, 1, 3]]
     domains = [Domain(3), Domain(3), REAL]
-    if "test_options" in settings:
+    if "published" in settings:
         X, domains = X[:, :2], domains[:2]
     with pytest.raises(XSPNError, match=said):
         learned_from(X, domains, independence_threshold=0.0, **settings)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from xspn.paper.baselines import MEVMClassifier, XGBoost, svm
+from xspn.paper.baselines import MEVMClassifier, XGBoost
+from xspn.paper.experiments.models import classifiers, estimator
 
 needs_xgboost = pytest.mark.skipif(importlib.util.find_spec("xgboost") is None, reason="needs the extra xgboost")
 TAKES_NAN = {"check_estimators_nan_inf": "predict takes missing values (NaN): they are summed out exactly"}
@@ -42,7 +43,7 @@ def test_scikit_learn_checks_of_mevm(estimator, check):
 
 
 def test_the_support_vector_machine_has_scikit_learns_defaults():
-    model = svm()
+    model = estimator(classifiers["SVM"], {}, seed=0)
     assert (model.kernel, model.C, model.gamma) == ("rbf", 1.0, "scale")
     X, y = threshold()
     assert model.fit(X, y).score(*threshold(seed=1)) > 0.95

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.chi_square import assert_frequencies_fit
 from support.enumeration import assignments, count_of
 from xspn.paper.baselines import MADE
-from xspn.paper.baselines.made_network import Network, Orderings
+from xspn.paper.baselines.made import Network, Orderings
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs the extra torch")
 

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from xspn.paper.datasets import checksums
-from xspn.paper.datasets.catalogue import info
-from xspn.paper.datasets.download import Limits
-from xspn.paper.datasets.entry import Entry
-from xspn.paper.datasets.parsing import render
+from xspn.paper.datasets.catalog import Entry, info
+from xspn.paper.datasets.download import DownloadLimits
+from xspn.paper.datasets.files import render
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 _PUBLISHED = Path(os.environ.get("XSPN_DATA") or _BESIDE)
@@ -148,15 +147,15 @@ def server(stand_in: StandIn) -> Iterator[LocalServer]:
 
 
 @pytest.fixture
-def impatient() -> Limits:
+def impatient() -> DownloadLimits:
     """Limits for tests in which the server fails."""
-    return Limits(timeout=0.5, total=0.5, attempts=3, pause=0.01)
+    return DownloadLimits(timeout=0.5, total=0.5, attempts=3, pause=0.01)
 
 
 @pytest.fixture
-def patient() -> Limits:
+def patient() -> DownloadLimits:
     """Limits for tests in which the server delivers in the end."""
-    return Limits(timeout=10, total=30, attempts=3, pause=0.01)
+    return DownloadLimits(timeout=10, total=30, attempts=3, pause=0.01)
 
 
 @pytest.fixture

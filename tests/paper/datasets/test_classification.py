@@ -12,7 +12,7 @@ TARGETS = {"exam": "X21", "senate": "X30", "house": "X76", "bundestag": "X12"}
 
 
 @pytest.mark.parametrize(("name", "accept"), CONSTRAINTS.items())
-def test_uniform_rows_are_labelled_by_the_constraint(name, accept):
+def test_uniform_rows_are_labeled_by_the_constraint(name, accept):
     task = datasets.classification(name, random_state=1)
     for X, y, rows in (
         (task.X_train, task.y_train, 10000),

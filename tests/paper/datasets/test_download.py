@@ -6,8 +6,8 @@ import pytest
 
 from xspn import datasets
 from xspn.core.errors import ChecksumError, DatasetError, DatasetMissingError, ParameterError
-from xspn.paper.datasets.download import Limits, download
-from xspn.paper.datasets.places import Places
+from xspn.paper.datasets.download import DownloadLimits, download
+from xspn.paper.datasets.files import Places
 
 PATHS = 3
 
@@ -64,7 +64,7 @@ def test_a_wrong_byte_is_never_used_and_never_left_behind(server, impatient, cac
 def test_too_much_is_refused(server, stand_in):
     path = next(iter(stand_in.contents))
     with pytest.raises(DatasetError, match="at most 10 bytes, found more"):
-        download(f"{server.base('ok')}/{path}", Limits(size=10))
+        download(f"{server.base('ok')}/{path}", DownloadLimits(size=10))
 
 
 def test_a_mirror_on_disk(stand_in, tmp_path, cached_files):

@@ -12,8 +12,7 @@ import pytest
 from xspn import datasets
 from xspn.core.errors import ChecksumError, DatasetError, DatasetMissingError, XSPNError
 from xspn.paper.datasets.checksums import CHECKSUMS
-from xspn.paper.datasets.parsing import parse
-from xspn.paper.datasets.places import Places, default_cache_folder
+from xspn.paper.datasets.files import Places, default_cache_folder, parse
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def cells(name, numbers):
     return {(name, column): number for column, number in zip(COLUMNS, numbers, strict=True)}
 
 
-def test_the_catalogue_repeats_the_papers_table():
+def test_the_catalog_repeats_the_papers_table():
     for name, numbers in PRESENT.items():
         entry = datasets.info(name)
         assert cells(name, (entry.n_variables, *entry.n_rows)) == cells(name, numbers)

@@ -7,7 +7,7 @@ import pytest
 
 from xspn import datasets
 from xspn.core.errors import ParameterError, RegistryError
-from xspn.paper.datasets import models
+from xspn.paper.datasets import synthetic
 from xspn.paper.datasets.synthetic import CONSTRAINTS
 
 SIZES = {"n_train": 400, "n_valid": 50, "n_test": 300}
@@ -87,7 +87,7 @@ def conference_by_enumeration(people):
 
 def test_the_conference_circuit_is_the_log_linear_model():
     worlds, probabilities = conference_by_enumeration(5)
-    circuit = models.conference(5)
+    circuit = synthetic.conference(5)
     assert np.allclose(np.exp(circuit.log_likelihood(worlds)), probabilities, atol=1e-14)
 
 
@@ -108,16 +108,16 @@ def test_the_mevm_models_have_the_papers_shape():
 
 
 def test_factors_may_differ_between_components_as_the_text_has_it():
-    circuit = models.mevm(3, 2, 4, np.random.default_rng(0), shared_factors=False)
+    circuit = synthetic.mevm(3, 2, 4, np.random.default_rng(0), shared_factors=False)
     groups = {leaf.variables for leaf in circuit.graph.nodes if not leaf.children}
     assert len(groups) > 2
     assert circuit.why_not_smooth() is None
 
 
 def test_what_cannot_be_made_is_refused():
-    with pytest.raises(RegistryError, match=r"'nltcs' is no synthetic data set.*datasets.load"):
+    with pytest.raises(RegistryError, match=r"'nltcs' is not a synthetic data set.*datasets.load"):
         datasets.make("nltcs")
-    with pytest.raises(RegistryError, match="no model of it is known"):
+    with pytest.raises(RegistryError, match="its true distribution is not known"):
         datasets.truth("senate")
     with pytest.raises(RegistryError, match="did you mean 'parity'"):
         datasets.make("parityy")
@@ -128,8 +128,8 @@ def test_what_cannot_be_made_is_refused():
     with pytest.raises(ParameterError, match="random_state"):
         datasets.make("parity", random_state=-3)
     with pytest.raises(ParameterError, match="some count"):
-        models.uniform_given_count(4, lambda k: k > 9)
+        synthetic.uniform_given_count(4, lambda k: k > 9)
     with pytest.raises(ParameterError, match="at least 2 people"):
-        models.conference(1)
+        synthetic.conference(1)
     with pytest.raises(ParameterError, match="n_factors"):
-        models.mevm(1, 0, 5, np.random.default_rng(0))
+        synthetic.mevm(1, 0, 5, np.random.default_rng(0))

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from xspn.paper.experiments.result import Result
-from xspn.paper.experiments.unit import Unit
+from xspn.paper.experiments.results import Unit, UnitResult
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +24,7 @@ def made():
         unit = Unit(experiment, dataset, model, tuple(settings))
         seconds = {"fit": 1.0, "test": 0.1}
         facts = {"majority": 0.6, "circuit": "abc", **more.pop("facts", {})}
-        return Result(unit, test if valid is None else valid, test, rows, more.pop("parameters", 7), seconds,
+        return UnitResult(unit, test if valid is None else valid, test, rows, more.pop("parameters", 7), seconds,
                       {"xspn": "0"}, facts)  # fmt: skip
 
     return make

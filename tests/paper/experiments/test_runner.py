@@ -15,10 +15,9 @@ from xspn import datasets
 from xspn.core.errors import ParameterError
 from xspn.paper.experiments import data, runner
 from xspn.paper.experiments.plan import plan
-from xspn.paper.experiments.progress import progress
-from xspn.paper.experiments.runner import run_unit, run_units
+from xspn.paper.experiments.results import Unit
+from xspn.paper.experiments.runner import progress, run_unit, run_units
 from xspn.paper.experiments.store import Store
-from xspn.paper.experiments.unit import Unit
 
 
 @pytest.fixture(autouse=True)

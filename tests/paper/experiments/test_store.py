@@ -11,9 +11,8 @@ import pytest
 from xspn.core.errors import FormatError, ParameterError
 from xspn.paper.experiments import store as store_module
 from xspn.paper.experiments.plan import plan, planned
-from xspn.paper.experiments.result import Result
+from xspn.paper.experiments.results import Unit, UnitResult
 from xspn.paper.experiments.store import Store
-from xspn.paper.experiments.unit import Unit
 
 
 def test_a_result_survives_its_file(made, tmp_path):
@@ -29,7 +28,7 @@ def test_a_result_survives_its_file(made, tmp_path):
 def test_infinite_scores_are_valid_json(made, score):
     text = made("senate", "SPN", -1.0, valid=score).to_json()
     json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    np.testing.assert_equal(Result.from_json(text).valid_score, score)
+    np.testing.assert_equal(UnitResult.from_json(text).valid_score, score)
 
 
 def test_a_unit_without_result_is_none_and_so_is_a_damaged_one(made, tmp_path):
@@ -45,11 +44,11 @@ def test_a_unit_without_result_is_none_and_so_is_a_damaged_one(made, tmp_path):
 def test_what_is_no_result_is_refused(made):
     text = made("exam", "SPN", -6.0).to_json()
     with pytest.raises(FormatError, match="schema"):
-        Result.from_json(text.replace('"schema": 1', '"schema": 99'))
+        UnitResult.from_json(text.replace('"schema": 1', '"schema": 99'))
     with pytest.raises(FormatError, match="not a result"):
-        Result.from_json("{}")
+        UnitResult.from_json("{}")
     with pytest.raises(FormatError, match="test rows"):
-        Result.from_json(text.replace('"n_test": 50', '"n_test": 51'))
+        UnitResult.from_json(text.replace('"n_test": 50', '"n_test": 51'))
 
 
 def test_a_write_that_fails_leaves_the_old_result_and_no_debris(made, tmp_path, monkeypatch):
@@ -176,7 +175,7 @@ def test_malformed_results_are_refused_by_name(made, tmp_path, name):
 @pytest.mark.parametrize("text", ["", "[" * 100_000, "1" * 10_000, "nul", "[]", "NaN", '"schema"'])
 def test_what_is_no_json_of_a_result(text):
     with pytest.raises(FormatError, match="result"):
-        Result.from_json(text)
+        UnitResult.from_json(text)
 
 
 def test_packed_rows_are_not_unpacked_beyond_their_number(made):
@@ -184,7 +183,7 @@ def test_packed_rows_are_not_unpacked_beyond_their_number(made):
     text = altered(made("exam", "SPN", -6.0), test_rows=bomb)
     tracemalloc.start()
     with pytest.raises(FormatError, match="expected 50 test rows, found more"):
-        Result.from_json(text)
+        UnitResult.from_json(text)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20_000_000
@@ -197,7 +196,7 @@ def test_only_units_of_the_plan_are_taken_over(made, tmp_path):
     merged = ours.merge(theirs.folder, planned)
     assert merged.new == 1
     [reason] = merged.refused
-    assert "exam SPN m=3 is no unit of any table" in reason
+    assert "exam SPN m=3 is not part of any table" in reason
     assert [path.relative_to(ours.folder).as_posix() for path in ours.folder.rglob("*.json")] == [UNIT.path.as_posix()]
 
 

@@ -5,15 +5,20 @@ import pytest
 from scipy import stats
 
 from xspn.core.errors import DataError
-from xspn.paper.datasets.catalogue import names
-from xspn.paper.experiments.ablation import ablation_table, settings_table, sizes_table
-from xspn.paper.experiments.compare import against, paired_p_value, significantly_better
-from xspn.paper.experiments.pairwise_table import agreement, pairwise_table
+from xspn.paper.datasets.catalog import names
+from xspn.paper.experiments.comparison import Chosen, against, best, paired_p_value, significantly_better
 from xspn.paper.experiments.published import ACCURACIES, LIKELIHOODS
-from xspn.paper.experiments.selection import Chosen, best
-from xspn.paper.experiments.table1 import scores, table1
-from xspn.paper.experiments.table2 import table2
-from xspn.paper.experiments.tables import NOTHING
+from xspn.paper.experiments.rendering import NOTHING
+from xspn.paper.experiments.tables import (
+    ablation_table,
+    agreement,
+    pairwise_table,
+    scores,
+    settings_table,
+    sizes_table,
+    table1,
+    table2,
+)
 
 
 def columns(table, row=0):
@@ -139,7 +144,7 @@ def test_the_paired_test_at_its_edges():
     assert not significantly_better(impossible, rows)
     assert paired_p_value(impossible, impossible) == 1.0
     assert paired_p_value(rows[:1], rows[:1] + 1) == 1.0
-    with pytest.raises(DataError, match="as many rows"):
+    with pytest.raises(DataError, match="the same number of rows"):
         paired_p_value(rows, rows[:2])
 
 

@@ -9,22 +9,21 @@ Examples:
     (Dataset('parity', 100 variables, 1000 + 100 + 100 rows), -68.622)
 """
 
-from xspn.paper.datasets.catalogue import info, names
-from xspn.paper.datasets.classification import LabelledDataset, classification, with_target
+from xspn.paper.datasets.catalog import Entry, info, names
+from xspn.paper.datasets.classification import LabeledDataset, classification, with_target
 from xspn.paper.datasets.dataset import Dataset
-from xspn.paper.datasets.download import Limits
-from xspn.paper.datasets.entry import Entry
+from xspn.paper.datasets.download import DownloadLimits
 from xspn.paper.datasets.loading import Fetched, fetch, load
-from xspn.paper.datasets.long_table import from_votes
 from xspn.paper.datasets.synthetic import make, truth
+from xspn.paper.datasets.votes import from_votes
 from xspn.paper.datasets.voteview import from_voteview
 
 __all__ = [
     "Dataset",
+    "DownloadLimits",
     "Entry",
     "Fetched",
-    "LabelledDataset",
-    "Limits",
+    "LabeledDataset",
     "classification",
     "fetch",
     "from_votes",

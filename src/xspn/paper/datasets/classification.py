@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from xspn.core.checks import column_index
 from xspn.core.errors import DataError, ParameterError, RegistryError
 from xspn.core.random import RandomState, generator
-from xspn.paper.datasets.catalogue import info
+from xspn.paper.datasets.catalog import info
 from xspn.paper.datasets.dataset import BinaryTable, Dataset, default_names
 from xspn.paper.datasets.loading import load
 from xspn.paper.datasets.synthetic import CONSTRAINTS, N_CONSTRAINED
@@ -19,7 +19,7 @@ CLASSIFICATION_NAMES = (*CONSTRAINTS, "conference", "exam", "senate", "house", "
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelledDataset:
+class LabeledDataset:
     """Training, validation and test rows, each with its class.
 
     Attributes:
@@ -53,11 +53,11 @@ class LabelledDataset:
 
     def __repr__(self) -> str:
         rows = " + ".join(str(len(y)) for y in (self.y_train, self.y_valid, self.y_test))
-        return f"LabelledDataset({self.name!r}, {self.n_variables} variables → {self.target}, {rows} rows)"
+        return f"LabeledDataset({self.name!r}, {self.n_variables} variables → {self.target}, {rows} rows)"
 
 
 def most_balanced(table: BinaryTable) -> int:
-    """Return the column whose share of ones is nearest to one half; the first of several.
+    """Return the column whose fraction of ones is nearest to one half; the first of several.
 
     Examples:
         >>> most_balanced(np.array([[0, 1, 1], [0, 0, 1], [1, 1, 1], [0, 0, 1]]))
@@ -69,18 +69,18 @@ def most_balanced(table: BinaryTable) -> int:
     return int(np.argmin(np.abs(twice - len(table))))
 
 
-def with_target(data: Dataset, target: int | str | None = None) -> LabelledDataset:
+def with_target(data: Dataset, target: int | str | None = None) -> LabeledDataset:
     """Return the data set with one variable as the class and all others as inputs.
 
     Args:
         data: The data set.
-        target: The variable, by name or column; by default the one that is hardest to guess, i.e. whose share of ones
-            in the training rows is nearest to one half (the first of several).
+        target: The variable, by name or column; by default the one that is hardest to guess: its fraction of ones in
+            the training rows is nearest to one half (the first of several).
 
     Examples:
         >>> d = Dataset("votes", [[1, 0, 1], [1, 1, 1]], [[1, 0, 0]], [[0, 0, 0]], ("ann", "bob", "cem"))
         >>> with_target(d)
-        LabelledDataset('votes', 2 variables → bob, 2 + 1 + 1 rows)
+        LabeledDataset('votes', 2 variables → bob, 2 + 1 + 1 rows)
         >>> with_target(d, "cem").y_train.tolist()
         [1, 1]
     """
@@ -88,7 +88,7 @@ def with_target(data: Dataset, target: int | str | None = None) -> LabelledDatas
         raise DataError(f"{data.name}: expected at least two variables, found {data.n_variables}")
     column = most_balanced(data.train) if target is None else column_index(target, data.n_variables, data.feature_names)
     rest = [i for i in range(data.n_variables) if i != column]
-    return LabelledDataset(
+    return LabeledDataset(
         name=data.name,
         X_train=data.train[:, rest],
         y_train=data.train[:, column],
@@ -102,14 +102,14 @@ def with_target(data: Dataset, target: int | str | None = None) -> LabelledDatas
     )
 
 
-def classification(name: str, *, data: Dataset | None = None, random_state: RandomState = 0) -> LabelledDataset:
+def classification(name: str, *, data: Dataset | None = None, random_state: RandomState = 0) -> LabeledDataset:
     """Return one of the paper's classification tasks.
 
     - threshold, exact, parity, counting: rows drawn uniformly from {0,1}¹⁰⁰; class 1 if the constraint of that name is
       met. The sizes are those of the data set of that name (the paper does not say them).
     - conference: overflow, given everything else.
     - exam, senate, house, bundestag: one variable, given all others. The paper chose it arbitrarily and does not name
-      it; here it is the one whose share of ones in the training rows is nearest to one half (the first of several),
+      it; here it is the one whose fraction of ones in the training rows is nearest to one half (the first of several),
       since it is the hardest to guess.
 
     Args:
@@ -120,7 +120,7 @@ def classification(name: str, *, data: Dataset | None = None, random_state: Rand
     Examples:
         >>> task = classification("parity")
         >>> task
-        LabelledDataset('parity', 100 variables → parity, 10000 + 5000 + 5000 rows)
+        LabeledDataset('parity', 100 variables → parity, 10000 + 5000 + 5000 rows)
         >>> bool((task.y_test == (task.X_test.sum(axis=1) % 2 == 0)).all())
         True
     """
@@ -137,15 +137,15 @@ def classification(name: str, *, data: Dataset | None = None, random_state: Rand
     return with_target(data or load(own_name), "overflow" if own_name == "conference" else None)
 
 
-def _constrained(name: str, random_state: RandomState) -> LabelledDataset:
-    """Return uniform rows, labelled by the constraint."""
+def _constrained(name: str, random_state: RandomState) -> LabeledDataset:
+    """Return uniform rows, labeled by the constraint."""
     parts = []
     for rng, size in zip(generator(random_state).spawn(3), info(name).n_rows, strict=True):
         X = rng.integers(0, 2, size=(size, N_CONSTRAINED), dtype=np.uint8)
         counts = X.sum(axis=1, dtype=np.int64)
         parts.append((X, np.asarray(CONSTRAINTS[name](counts), dtype=np.uint8)))
     (X_train, y_train), (X_valid, y_valid), (X_test, y_test) = parts
-    return LabelledDataset(
+    return LabeledDataset(
         name=name,
         X_train=X_train,
         y_train=y_train,

@@ -62,7 +62,7 @@ class Dataset:
             object.__setattr__(self, split, binary_table(getattr(self, split), f"{self.name} {split}"))
         widths = {part.shape[1] for part in (self.train, self.valid, self.test)}
         if len(widths) != 1:
-            raise DataError(f"{self.name}: expected as many columns in each split, found {sorted(widths)}")
+            raise DataError(f"{self.name}: expected the same number of columns in every split, found {sorted(widths)}")
         names = tuple(str(n) for n in self.feature_names) or default_names(self.n_variables)
         if len(names) != self.n_variables or len(set(names)) != len(names):
             raise DataError(

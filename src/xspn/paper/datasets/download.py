@@ -23,7 +23,7 @@ Check = Callable[[bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DownloadLimits:
     """How patient a download is.
 
     Attributes:
@@ -45,7 +45,7 @@ class _GiveUpError(Exception):
     """A failure that another attempt would only repeat."""
 
 
-def download(address: str, limits: Limits | None = None, check: Check | None = None, label: str = "") -> bytes:
+def download(address: str, limits: DownloadLimits | None = None, check: Check | None = None, label: str = "") -> bytes:
     """Return the content at an address (https, http or file), or raise `DatasetError` with the reason.
 
     Args:
@@ -54,7 +54,7 @@ def download(address: str, limits: Limits | None = None, check: Check | None = N
         check: Called with the content; a `ChecksumError` from it counts as a failed attempt.
         label: What the progress bar calls the file.
     """
-    own = limits or Limits()
+    own = limits or DownloadLimits()
     reason: Exception | None = None
     for attempt in range(own.attempts):
         if attempt:
@@ -74,7 +74,7 @@ def download(address: str, limits: Limits | None = None, check: Check | None = N
     raise DatasetError(f"{address}: no success in {times}; the last one: {_in_words(reason)}") from reason
 
 
-def _attempt(address: str, limits: Limits, label: str) -> bytes:
+def _attempt(address: str, limits: DownloadLimits, label: str) -> bytes:
     """Read everything, once."""
     request = urllib.request.Request(address, headers={"User-Agent": f"xspn/{__version__}"})
     ends = time.monotonic() + limits.total
@@ -98,7 +98,7 @@ def _attempt(address: str, limits: Limits, label: str) -> bytes:
     return content
 
 
-def _read(response: Any, limits: Limits, ends: float, advance: Advance) -> bytes:
+def _read(response: Any, limits: DownloadLimits, ends: float, advance: Advance) -> bytes:
     parts = bytearray()
     while chunk := response.read1(CHUNK):
         parts += chunk

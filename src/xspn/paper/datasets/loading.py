@@ -3,15 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from xspn.paper.datasets import parsed_cache
-from xspn.paper.datasets.catalogue import info
+from xspn.paper.datasets.catalog import Entry, SourceFile, info
 from xspn.paper.datasets.dataset import BinaryTable, Dataset, default_names
-from xspn.paper.datasets.download import Limits
-from xspn.paper.datasets.entry import Entry, SourceFile
-from xspn.paper.datasets.parsed_cache import Stamp
-from xspn.paper.datasets.parsing import parse
-from xspn.paper.datasets.places import AnyPath, Places
-from xspn.paper.datasets.storage import Origin, obtain
+from xspn.paper.datasets.download import DownloadLimits
+from xspn.paper.datasets.files import AnyPath, Origin, Places, Stamp, obtain, parse, read_parsed, write_parsed
 from xspn.paper.datasets.synthetic import known_truth
 
 
@@ -22,7 +17,7 @@ def load(
     cache_dir: AnyPath | None = None,
     base_url: str | None = None,
     download: bool = True,
-    limits: Limits | None = None,
+    limits: DownloadLimits | None = None,
 ) -> Dataset:
     """Return one of the paper's 31 data sets: the public files, verified by checksum.
 
@@ -58,19 +53,19 @@ def load(
     )
 
 
-def _table(file: SourceFile, places: Places, limits: Limits | None) -> BinaryTable:
+def _table(file: SourceFile, places: Places, limits: DownloadLimits | None) -> BinaryTable:
     """Return the parsed table if it can be trusted, otherwise verify and parse the file."""
     stored = places.parsed(file)
     # The stamp is taken before reading: a change in between makes it stale, and the file is verified again.
     stamp = Stamp.of(places.in_data(file) or places.in_cache(file))
-    table = parsed_cache.read(stored, stamp)
+    table = read_parsed(stored, stamp)
     if table is not None:
         return table
     verified = obtain(file, places, limits)
     table = parse(verified.content, file.name)
     if verified.origin == "download":
         stamp = Stamp.of(verified.path)
-    parsed_cache.write(stored, table, stamp)
+    write_parsed(stored, table, stamp)
     return table
 
 
@@ -89,7 +84,7 @@ def fetch(
     data_dir: AnyPath | None = None,
     cache_dir: AnyPath | None = None,
     base_url: str | None = None,
-    limits: Limits | None = None,
+    limits: DownloadLimits | None = None,
 ) -> tuple[Fetched, ...]:
     """Verify a data set's three files, downloading what is missing; the arguments are those of `load`."""
     places = Places.find(data_dir, cache_dir, base_url)

@@ -4,11 +4,9 @@ import os
 
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import RandomState
-from xspn.paper.datasets.ballots import NAY, NOT_VOTING, YEA, Ballots, distinct
-from xspn.paper.datasets.csv_tables import rows_of
 from xspn.paper.datasets.dataset import Dataset
-from xspn.paper.datasets.places import AnyPath
-from xspn.paper.datasets.splits import Share
+from xspn.paper.datasets.files import AnyPath
+from xspn.paper.datasets.votes import NAY, NOT_VOTING, YEA, Ballots, SplitSize, distinct, rows_of
 
 VOTEVIEW = "https://voteview.com/static/data/out"
 VOTE_COLUMNS = ("congress", "chamber", "rollnumber", "icpsr", "cast_code")
@@ -27,8 +25,8 @@ def from_voteview(
     votes: AnyPath | None = None,
     members: AnyPath | None = None,
     participation: float = 0.5,
-    n_valid: Share = 0.15,
-    n_test: Share = 0.15,
+    n_valid: SplitSize = 0.15,
+    n_test: SplitSize = 0.15,
     random_state: RandomState = 0,
 ) -> Dataset:
     """Return the roll calls of one Congress and chamber: one row per roll call, one variable per member.
@@ -43,9 +41,9 @@ def from_voteview(
         votes: The file of votes (`HS116_votes.csv` or one that holds more), as path or address; by default it is
             downloaded from voteview.com.
         members: The file of members (`HS116_members.csv` or one that holds more); by default it is downloaded.
-        participation: The share of roll calls that a member must exceed.
-        n_valid: The number of validation rows, or their share.
-        n_test: The number of test rows, or their share.
+        participation: The fraction of roll calls that a member must exceed.
+        n_valid: The number of validation rows, or their fraction.
+        n_test: The number of test rows, or their fraction.
         random_state: The seed of the random assignment of roll calls to splits.
     """
     own_chamber = str(chamber).strip().capitalize()

@@ -7,12 +7,12 @@ from functools import lru_cache
 import numpy as np
 
 from xspn.paper import datasets
-from xspn.paper.datasets.catalogue import info, names
+from xspn.paper.datasets.catalog import info, names
 from xspn.paper.datasets.dataset import BinaryTable, Dataset
+from xspn.paper.datasets.files import Places
 from xspn.paper.datasets.loading import whereabouts
-from xspn.paper.datasets.places import Places
 
-HELD_OUT = 5  # every fifth training row, where the validation file cannot be used
+VALIDATION_STEP = 5  # every fifth training row is a validation row where the validation file cannot be used
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,11 @@ def dataset(name: str, generated: bool) -> Dataset:
     return datasets.make(name) if generated else datasets.load(name, download=False)
 
 
+def validation_is_test(data: Dataset) -> bool:
+    """Whether the published validation file is the test file, so that nothing may be chosen on it."""
+    return bool(np.array_equal(data.valid, data.test))
+
+
 def rows_to_choose_on(data: Dataset) -> tuple[BinaryTable, BinaryTable]:
     """Return training and validation rows; some of the training rows where the validation file is the test file.
 
@@ -57,10 +62,10 @@ def rows_to_choose_on(data: Dataset) -> tuple[BinaryTable, BinaryTable]:
         >>> len(train), len(valid)
         (8, 2)
     """
-    if not np.array_equal(data.valid, data.test):
+    if not validation_is_test(data):
         return data.train, data.valid
-    held_out = np.arange(len(data.train)) % HELD_OUT == 0
-    return data.train[~held_out], data.train[held_out]
+    chosen_on = np.arange(len(data.train)) % VALIDATION_STEP == 0
+    return data.train[~chosen_on], data.train[chosen_on]
 
 
 @lru_cache(maxsize=4)
@@ -74,7 +79,7 @@ def facts(name: str, generated: bool) -> dict[str, str | float | int | bool]:
         "data": digest.hexdigest()[:16],
         "rows": len(data.train),
         "variables": data.n_variables,
-        "held_out": bool(np.array_equal(data.valid, data.test)),
+        "held_out": validation_is_test(data),
     }
     if data.truth is not None:
         found["limit"] = float(data.truth.log_likelihood(data.test).mean())

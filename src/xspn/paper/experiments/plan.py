@@ -4,17 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from xspn.paper.datasets.catalogue import info, names
+from xspn.paper.datasets.catalog import info, names
 from xspn.paper.datasets.classification import CLASSIFICATION_NAMES
 from xspn.paper.datasets.synthetic import CONSTRAINTS
-from xspn.paper.experiments.classifiers import classifiers
 from xspn.paper.experiments.data import availability
-from xspn.paper.experiments.grid import grid
-from xspn.paper.experiments.models import ModelSpec, models
-from xspn.paper.experiments.pairwise import COLUMNS, METHODS, MORE_COLUMNS
-from xspn.paper.experiments.unit import Experiment, Unit
+from xspn.paper.experiments.evaluation import COLUMNS, METHODS, MORE_COLUMNS
+from xspn.paper.experiments.models import ModelSpec, classifiers, grid, models
+from xspn.paper.experiments.results import Experiment, Unit
 
-TARGETS = ("table1", "table2", "ablation", "pairwise", "figure1", "figure2")
 EXPERIMENT_OF: dict[str, Experiment] = {
     "table1": "density",
     "ablation": "density",
@@ -30,7 +27,7 @@ SMALL = 8e8  # cost × rows × variables²: above that, models without a grid ar
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExperimentPlan:
     """Units to run, and what was left out and why."""
 
     units: tuple[Unit, ...]
@@ -43,11 +40,11 @@ def plan(
     chosen_models: tuple[str, ...] = (),
     quick: bool = False,
     seed: int = 0,
-) -> Plan:
+) -> ExperimentPlan:
     """Return the units of these tables.
 
     Args:
-        targets: Some of `TARGETS`.
+        targets: Some of `xspn.paper.experiments.TARGETS`.
         wanted: The data sets; all of the paper's, or those of a quick run, by default.
         chosen_models: The models; all by default. Names that a table does not have are left out of it.
         quick: Whether the small grid is enough.
@@ -67,7 +64,7 @@ def plan(
             generated = name in found.generated and name not in _always_here(experiment)
             if name in found.usable or name in _always_here(experiment):
                 units += _units(experiment, name, specs, quick, seed, generated)
-    return Plan(tuple(units), tuple(skipped))
+    return ExperimentPlan(tuple(units), tuple(skipped))
 
 
 def cost(unit: Unit) -> float:
@@ -88,7 +85,7 @@ def _sets(experiment: Experiment, wanted: tuple[str, ...], quick: bool) -> tuple
 
 
 def _always_here(experiment: Experiment) -> frozenset[str]:
-    """Return the data sets that need no files: rows of these tasks are drawn uniformly and labelled by a rule."""
+    """Return the data sets that need no files: rows of these tasks are drawn uniformly and labeled by a rule."""
     return frozenset(CONSTRAINTS) if experiment == "classification" else frozenset()
 
 

@@ -12,7 +12,7 @@ class Likelihoods:
 
     Attributes:
         spn: SPN of table 1: the better of the next two, as far as can be seen.
-        spn_plain: SPN of the ablation study, with a factorised fallback.
+        spn_plain: SPN of the ablation study, with a factorized fallback.
         spn_clt: SPN-CLT, with Chow-Liu trees as fallback.
         xspn: XSPN of table 1.
         xspn_t: XSPN-T, exchangeable leaves by test only.
@@ -101,8 +101,33 @@ ACCURACIES: dict[str, dict[str, float]] = {
     name: dict(zip(_ACCURACY_COLUMNS, values, strict=True)) for name, values in _ACCURACIES.items()
 }
 
-# Parameters of the conference circuits of the paper's figure 2: the XSPN, and the SPN with the same settings.
-CONFERENCE_PARAMETERS = {"XSPN": 52, "SPN": 363}
+# Numbers of parameters where the paper tells them: figure 2's XSPN, and the SPN with the same settings.
+PARAMETERS = {"conference": {"XSPN": 52, "SPN": 363}}
+
+# Test log-likelihoods of ID-SPN (Rooshenas and Lowd, 2014), which the paper does not compare with.
+ID_SPN = {
+    "nltcs": -6.02,
+    "plants": -12.54,
+    "audio": -39.79,
+    "jester": -52.86,
+    "netflix": -56.36,
+    "accidents": -26.98,
+    "pumsb": -22.41,
+    "dna": -81.21,
+    "bbc": -248.93,
+}
+
+# The paper's program with its factorized fallback smoothed like all other leaves (measured for this project): the least
+# number of rows of a slice, and the test log-likelihood of each model.
+SMOOTHED_PROGRAM: dict[str, tuple[int, dict[str, float]]] = {
+    "senate": (20, {"XSPN-TF": -19.855, "XSPN-T": -19.806, "SPN": -19.579}),
+    "exam": (20, {"XSPN-TF": -6.720, "XSPN-T": -6.685, "SPN": -6.810}),
+    "bundestag": (20, {"XSPN-TF": -103.63, "XSPN-T": -106.25, "SPN": -105.89}),
+    "house": (20, {"XSPN-TF": -80.051, "SPN": -80.026}),
+    "nltcs": (200, {"XSPN-TF": -6.084, "XSPN-T": -6.088, "SPN": -6.089}),
+    "conference": (200, {"XSPN-TF": -5.912, "XSPN-T": -5.912, "SPN": -5.937}),
+    "MEVM-s": (200, {"XSPN-TF": -11.889, "XSPN-T": -11.889, "SPN": -12.079}),
+}
 
 # Where the authors' model is not known but its limit can be seen: a ten-component mixture over the ten blocks of
 # MEVM-l, fitted to the block counts, ends here from every start (measured for this project).

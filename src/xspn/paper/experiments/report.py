@@ -6,31 +6,40 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from xspn.core.files import write_bytes, write_text
-from xspn.paper.experiments.ablation import ablation_table, settings_table, sizes_table
-from xspn.paper.experiments.charts import accuracy_chart, likelihood_chart, runtime_chart, size_chart
-from xspn.paper.experiments.html_page import html_page
-from xspn.paper.experiments.pairwise_table import pairwise_table
-from xspn.paper.experiments.result import Result
-from xspn.paper.experiments.selection import Chosen
-from xspn.paper.experiments.structures import Drawing, figure1, figure2
-from xspn.paper.experiments.table1 import scores, table1
-from xspn.paper.experiments.table2 import table2
-from xspn.paper.experiments.tables import Table
-from xspn.paper.experiments.text import markdown_table
+from xspn.paper.experiments.comparison import Chosen
+from xspn.paper.experiments.figures import (
+    accuracy_chart,
+    figure1,
+    figure2,
+    likelihood_chart,
+    runtime_chart,
+    size_chart,
+)
+from xspn.paper.experiments.rendering import Drawing, ReportTable, html_page, markdown_table
+from xspn.paper.experiments.results import UnitResult
+from xspn.paper.experiments.tables import (
+    ablation_table,
+    pairwise_table,
+    scores,
+    settings_table,
+    sizes_table,
+    table1,
+    table2,
+)
 from xspn.plotting.style import image
 
 
 @dataclass
 class Content:
-    """What a report is made of, in order: tables and drawings by name, and what is said before them."""
+    """What a report is made of, in order: tables and drawings by name, and the summary before them."""
 
     summary: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    parts: dict[str, Table | Drawing] = field(default_factory=dict)
+    parts: dict[str, ReportTable | Drawing] = field(default_factory=dict)
 
 
 def content(
-    targets: Sequence[str], results: Sequence[Result], skipped: Sequence[str], pictures: bool = True
+    targets: Sequence[str], results: Sequence[UnitResult], skipped: Sequence[str], pictures: bool = True
 ) -> Content:
     """Return everything that is known about these tables and figures.
 
@@ -41,7 +50,7 @@ def content(
         pictures: Whether charts and drawings are made, for which matplotlib is needed.
     """
     made = Content(skipped=list(skipped))
-    density, labelled = Chosen(results, "density"), Chosen(results, "classification")
+    density, labeled = Chosen(results, "density"), Chosen(results, "classification")
     timed = [result for result in results if result.unit.experiment == "pairwise"]
     made.summary = _coverage(results)
     if "table1" in targets and density:
@@ -53,9 +62,9 @@ def content(
         _draw(made, pictures, "sizes_chart", lambda: size_chart(density))
     if density and {"table1", "ablation"} & set(targets):
         made.parts["sizes"], made.parts["settings"] = sizes_table(density), settings_table(density)
-    if "table2" in targets and labelled:
-        made.parts["table2"] = table2(labelled)
-        _draw(made, pictures, "accuracies", lambda: accuracy_chart(labelled))
+    if "table2" in targets and labeled:
+        made.parts["table2"] = table2(labeled)
+        _draw(made, pictures, "accuracies", lambda: accuracy_chart(labeled))
     if "pairwise" in targets and timed:
         made.parts["pairwise"] = pairwise_table(timed)
         _draw(made, pictures, "runtime", lambda: runtime_chart(timed))
@@ -65,7 +74,7 @@ def content(
     return made
 
 
-def write_report(folder: Path, made: Content, results: Sequence[Result]) -> list[Path]:
+def write_report(folder: Path, made: Content, results: Sequence[UnitResult]) -> list[Path]:
     """Write report.md, report.html, results.json and the figures; return the files, the report first."""
     figures = folder / "figures"
     drawings = {name: part for name, part in made.parts.items() if isinstance(part, Drawing)}
@@ -89,7 +98,7 @@ def markdown(made: Content) -> str:
     if made.skipped:
         blocks.append("Left out:\n\n" + "\n".join(f"- {line}" for line in made.skipped))
     for name, part in made.parts.items():
-        if isinstance(part, Table):
+        if isinstance(part, ReportTable):
             blocks.append(markdown_table(part))
         else:
             blocks.append(f"![{name}](figures/{name}.png)\n\n*{part.caption}*")
@@ -101,7 +110,7 @@ def _draw(made: Content, pictures: bool, name: str, draw: Callable[[], Drawing])
         made.parts[name] = draw()
 
 
-def _coverage(results: Sequence[Result]) -> list[str]:
+def _coverage(results: Sequence[UnitResult]) -> list[str]:
     """Say what the report is about: data sets, numbers of results, versions."""
     sets = sorted({result.unit.dataset for result in results})
     versions = sorted({", ".join(f"{name} {v}" for name, v in result.versions.items()) for result in results})

@@ -1,23 +1,112 @@
-"""Run what is not done yet, in one process or several, and keep every result the moment it is there."""
+"""Run what is not done yet, in one process or several; keep every result the moment it is there, and show progress."""
 
+import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
 from xspn.core.errors import ParameterError
-from xspn.paper.experiments.classification import run_classification
-from xspn.paper.experiments.density import run_density
-from xspn.paper.experiments.pairwise import run_pairwise
+from xspn.core.text import printable
+from xspn.paper.experiments.evaluation import run_classification, run_density, run_pairwise
 from xspn.paper.experiments.plan import cost
-from xspn.paper.experiments.progress import progress
-from xspn.paper.experiments.result import Result
+from xspn.paper.experiments.results import Experiment, Unit, UnitResult
 from xspn.paper.experiments.store import Store
-from xspn.paper.experiments.unit import Experiment, Unit
 
-RUNNERS: dict[Experiment, Callable[[Unit, Store], Result]] = {
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SECONDS_BETWEEN_LINES = 1.0
+
+
+class OnUnitDone(Protocol):
+    """What the runner tells: a result, and the fraction of the work that is done."""
+
+    def __call__(self, result: UnitResult | None, note: str, done: float) -> None:
+        """Take note of one finished unit."""
+
+
+def time_left(seconds: float) -> str:
+    """Say a length of time in words.
+
+    Examples:
+        >>> time_left(42), time_left(125), time_left(9000)
+        ('42 s', '2 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def progress(n_units: int, console: "Console | None" = None) -> Iterator[OnUnitDone]:
+    """Show how far a run is; yields the function that is told of every finished unit.
+
+    Args:
+        n_units: The number of units.
+        console: Where to show it; standard error by default.
+    """
+    from rich.console import Console
+
+    own = console or Console(stderr=True, highlight=False)
+    if own.is_terminal:
+        with _bar(own, n_units) as report:
+            yield report
+    else:
+        yield _lines(n_units)
+
+
+@contextmanager
+def _bar(console: "Console", n_units: int) -> Iterator[OnUnitDone]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    start = time.perf_counter()
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.description}", style="dim", markup=False),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("", total=n_units, left="")
+
+        def report(result: UnitResult | None, note: str, done: float) -> None:
+            left = f"about {time_left(_remaining(start, done))} left" if done < 1 else ""
+            bar.update(task, advance=1, description=printable(note), left=left)
+
+        yield report
+
+
+def _lines(n_units: int) -> OnUnitDone:
+    start = time.perf_counter()
+    count, shown = 0, 0.0
+
+    def report(result: UnitResult | None, note: str, done: float) -> None:
+        nonlocal count, shown
+        count += 1
+        now = time.perf_counter()
+        # Hundreds of units that take no time would bury what matters; failures and the last line are always told.
+        if result is not None and count < n_units and now - shown < SECONDS_BETWEEN_LINES:
+            return
+        shown = now
+        left = f"; about {time_left(_remaining(start, done))} left" if done < 1 else ""
+        sys.stderr.write(f"[{count}/{n_units}] {printable(note)}{left}\n")
+        sys.stderr.flush()
+
+    return report
+
+
+def _remaining(start: float, done: float) -> float:
+    return (time.perf_counter() - start) * (1 - done) / max(done, 1e-9)
+
+
+RUNNERS: dict[Experiment, Callable[[Unit, Store], UnitResult]] = {
     "density": run_density,
     "classification": run_classification,
     "pairwise": run_pairwise,
@@ -25,7 +114,7 @@ RUNNERS: dict[Experiment, Callable[[Unit, Store], Result]] = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What came of a run: how many units were done before, how many now, and what failed and why."""
 
     done_before: int
@@ -33,7 +122,7 @@ class Outcome:
     failures: tuple[str, ...]
 
 
-def run_units(units: Iterable[Unit], store: Store, jobs: int = 1, on_cluster: bool = False) -> Outcome:
+def run_units(units: Iterable[Unit], store: Store, jobs: int = 1, on_cluster: bool = False) -> RunOutcome:
     """Run the units that have no result yet.
 
     Each result is written by the process that computed it, as soon as it has it; so a run can be killed at any moment
@@ -60,10 +149,10 @@ def run_units(units: Iterable[Unit], store: Store, jobs: int = 1, on_cluster: bo
                 if fault is not None:
                     failures.append(f"{unit}: {fault}")
                 report(result, failures[-1] if fault is not None else _line(result), done / total)
-    return Outcome(len(everything) - len(todo), len(todo) - len(failures), tuple(failures))
+    return RunOutcome(len(everything) - len(todo), len(todo) - len(failures), tuple(failures))
 
 
-def _outcomes(todo: list[Unit], store: Store, jobs: int) -> Iterator[tuple[Unit, Result | None, str | None]]:
+def _outcomes(todo: list[Unit], store: Store, jobs: int) -> Iterator[tuple[Unit, UnitResult | None, str | None]]:
     if jobs == 1:
         yield from (run_unit(unit, store) for unit in todo)
         return
@@ -73,7 +162,7 @@ def _outcomes(todo: list[Unit], store: Store, jobs: int) -> Iterator[tuple[Unit,
         yield from work(delayed(run_unit)(unit, store) for unit in todo)
 
 
-def _on_cluster(todo: list[Unit], store: Store) -> Iterator[tuple[Unit, Result | None, str | None]]:
+def _on_cluster(todo: list[Unit], store: Store) -> Iterator[tuple[Unit, UnitResult | None, str | None]]:
     work = Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
     for unit, result, fault in work(delayed(run_unit)(unit, store) for unit in todo):
         if result is not None and store.read(unit) is None:
@@ -81,7 +170,7 @@ def _on_cluster(todo: list[Unit], store: Store) -> Iterator[tuple[Unit, Result |
         yield unit, result, fault
 
 
-def run_unit(unit: Unit, store: Store) -> tuple[Unit, Result | None, str | None]:
+def run_unit(unit: Unit, store: Store) -> tuple[Unit, UnitResult | None, str | None]:
     """Run one unit and keep its result; return the unit, and the result or what went wrong."""
     try:
         with threadpool_limits(1), warnings.catch_warnings():
@@ -93,7 +182,7 @@ def run_unit(unit: Unit, store: Store) -> tuple[Unit, Result | None, str | None]
     return unit, result, None
 
 
-def _line(result: Result | None) -> str:
+def _line(result: UnitResult | None) -> str:
     if result is None:
         return ""
     size = f", {result.parameters} parameters" if result.parameters is not None else ""

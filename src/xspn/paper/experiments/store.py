@@ -2,15 +2,14 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xspn.core.errors import FormatError, ParameterError
 from xspn.core.files import write_text
-from xspn.paper.experiments.result import MOST_BYTES, Result
-from xspn.paper.experiments.unit import Unit
+from xspn.paper.experiments.results import MOST_BYTES, Unit, UnitResult
 
 STALE_SECONDS = 3600
 Planned = Callable[[Unit], Unit | None]  # the plan's own unit for one that was read; None for one that it lacks
@@ -30,7 +29,7 @@ class Merged:
 class Found:
     """The results in a folder, and the files that are none and why."""
 
-    results: tuple[Result, ...]
+    results: tuple[UnitResult, ...]
     refused: tuple[str, ...]
 
 
@@ -48,7 +47,7 @@ class Store:
         """Return where the unit's result is, or will be."""
         return self.folder / unit.path
 
-    def read(self, unit: Unit) -> Result | None:
+    def read(self, unit: Unit) -> UnitResult | None:
         """Return the unit's result; None if it is not finished, or its file is damaged and must be made anew."""
         path = self.path(unit)
         if not path.exists():
@@ -59,12 +58,7 @@ class Store:
             return None
         return result if result.unit == unit else None
 
-    def read_all(self, units: Iterable[Unit]) -> dict[Unit, Result]:
-        """Return the finished ones among the units."""
-        found = ((unit, self.read(unit)) for unit in units)
-        return {unit: result for unit, result in found if result is not None}
-
-    def write(self, result: Result) -> None:
+    def write(self, result: UnitResult) -> None:
         """Keep a result, in a file that links do not take out of the store's folder."""
         path = self.path(result.unit)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,11 +66,11 @@ class Store:
             raise ParameterError(f"{path}: a link that leaves the folder of results; remove it")
         write_text(path, result.to_json())
 
-    def __iter__(self) -> Iterator[Result]:
+    def __iter__(self) -> Iterator[UnitResult]:
         """Yield all results in the folder, in order of their paths; files that are no results are passed over."""
         return self.below(self.folder)
 
-    def below(self, folder: Path) -> Iterator[Result]:
+    def below(self, folder: Path) -> Iterator[UnitResult]:
         """Yield the results in one folder of the store."""
         for path in sorted(folder.rglob("*.json")):
             try:
@@ -152,22 +146,22 @@ class Store:
                     path.unlink()
 
 
-def read_result(path: Path, planned: Planned | None = None) -> Result:
+def read_result(path: Path, planned: Planned | None = None) -> UnitResult:
     """Return the result in a file, or say why there is none."""
     try:
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
             raise FormatError(f"{path}: expected a file of at most {MOST_BYTES:,} bytes")
-        result = Result.from_json(path.read_text(encoding="utf-8"), str(path))
+        result = UnitResult.from_json(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise FormatError(f"{path}: cannot be read ({error})") from error
     if planned is None:
         return result
     unit = planned(result.unit)
     if unit is None:
-        raise FormatError(f"{path}: {result.unit} is no unit of any table")
+        raise FormatError(f"{path}: {result.unit} is not part of any table")
     return replace(result, unit=unit)
 
 
-def _rows_of(result: Result) -> tuple[str, str, bool]:
+def _rows_of(result: UnitResult) -> tuple[str, str, bool]:
     """Return what all results have in common that were scored on the same rows."""
     return result.unit.experiment, result.unit.dataset, result.unit.generated

@@ -1,0 +1,271 @@
+"""Charts of a model: how many ones, what evidence changes, how likely rows are."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from xspn.circuit import Circuit
+from xspn.core.arrays import FloatArray
+from xspn.core.errors import DataError, QueryError
+from xspn.plotting.labels import (
+    Model,
+    circuit_of,
+    evidence_text,
+    names_within,
+    shortened,
+    value_text,
+    variable_names,
+)
+from xspn.plotting.style import BLUE, GRAY, INK, ORANGE, SERIES, chart_axes, look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from xspn.circuit import Circuit
+
+MOST_BARS = 50
+NEGLIGIBLE = 1e-4  # counts at the ends that are rarer are left out
+LETTERS = 28
+VISIBLE = 0.005  # what changes less is shown only if it is asked for, or nothing changes more
+OUTLIERS = 0.005  # the fraction of rows below which the axis is cut off
+
+
+def count_chart(
+    model: Model,
+    variables: Iterable[int | str] | None = None,
+    *,
+    given: Mapping[Any, Any] | None = None,
+    data: Any = None,
+    title: str | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Draw P(number of ones = k): of the model; given evidence, if there is any; and how often it occurs in data.
+
+    Args:
+        model: A circuit, or an estimator that has learned one.
+        variables: The variables to count; all by default.
+        given: Evidence, {variable: value}: its distribution is drawn over the one without it.
+        data: A table to compare with: dots show its counts, over the rows that are whole in these variables.
+        title: A title.
+        ax: Where to draw; a new figure by default.
+
+    Examples:
+        >>> from xspn import datasets
+        >>> d = datasets.make("conference", n_train=1000)
+        >>> figure = count_chart(d.truth, range(10), given={"hot_topic": 1}, data=d.train)
+    """
+    circuit = circuit_of(model)
+    names = variable_names(circuit)
+    chosen = list(circuit.scope) if variables is None else list(variables)
+    columns = circuit.schema.indices(chosen)
+    prior = circuit.count_distribution(chosen)
+    text = names_within([names[v] for v in columns], 30)
+    heading = f"How many of {text}?" if title is None else title
+    with look():
+        axes = chart_axes(ax, 6.4, 3.3)
+        bins = _Bins(len(prior))
+        drawn = [prior]
+        if given:
+            drawn.append(circuit.count_distribution(chosen, given=given))
+            axes.stairs(bins.add_up(prior), bins.edges, color=BLUE, linewidth=1.5, label="without evidence", zorder=3)
+            bins.bars(axes, drawn[1], ORANGE, f"given {evidence_text(circuit, given, 36)}")
+        else:
+            bins.bars(axes, prior, BLUE, "model")
+        if data is not None:
+            drawn.append(_observed(circuit, data, columns))
+            axes.plot(bins.middles, bins.add_up(drawn[-1]), "o", color=INK, markersize=3.6, label="data", zorder=4)
+        _frame(axes, drawn, bins)
+        axes.set_title(heading, loc="left")
+        axes.legend()
+    return axes.figure  # type: ignore[return-value]
+
+
+def _observed(circuit: "Circuit", data: Any, columns: list[int]) -> FloatArray:
+    """Return how often each count occurs among the rows that are whole."""
+    rows = np.asarray(circuit.schema.encode(data, "data"), dtype=np.float64)[:, columns]
+    whole = rows[~np.isnan(rows).any(axis=1)]
+    if not len(whole):
+        raise DataError("data: expected rows without missing values in the variables to count, found none")
+    return np.bincount(whole.sum(axis=1).astype(np.int64), minlength=len(columns) + 1) / len(whole)
+
+
+class _Bins:
+    """Neighboring counts that share a bar where there would be too many bars."""
+
+    def __init__(self, size: int) -> None:
+        self.step = -(-size // MOST_BARS)
+        self.starts = np.arange(0, size, self.step)
+        self.edges = np.append(self.starts, self.starts[-1] + self.step) - 0.5
+        self.middles = (self.edges[1:] + self.edges[:-1]) / 2
+
+    def add_up(self, chances: FloatArray) -> FloatArray:
+        return np.asarray(np.add.reduceat(chances, self.starts))
+
+    def bars(self, axes: "Axes", chances: FloatArray, color: str, label: str) -> None:
+        axes.bar(self.middles, self.add_up(chances), width=0.8 * self.step, color=color, label=label, zorder=2)
+
+
+def _frame(axes: "Axes", drawn: list[FloatArray], bins: _Bins) -> None:
+    """Show the counts that occur; write whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    common = np.flatnonzero(bins.add_up(np.max(drawn, axis=0)) > NEGLIGIBLE)
+    axes.set_xlim(bins.edges[common[0]] - 0.2 * bins.step, bins.edges[common[-1] + 1] + 0.2 * bins.step)
+    axes.set_ylim(0, None)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(axis="x", visible=False)
+    axes.set_xlabel("number of ones" + (f" (in steps of {bins.step})" if bins.step > 1 else ""))
+    axes.set_ylabel("probability")
+
+
+@dataclass(frozen=True)
+class _Bar:
+    name: str
+    before: float
+    after: float
+
+
+def posterior_bars(
+    model: Model,
+    given: Mapping[Any, Any],
+    variables: Iterable[int | str] | None = None,
+    *,
+    most: int = 12,
+    title: str | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Draw what some evidence says about other variables: P(variable | evidence) as bars, P(variable) as marks.
+
+    Args:
+        model: A circuit, or an estimator that has learned one.
+        given: The evidence, {variable: value}.
+        variables: What to show, in this order; by default those that the evidence changes most.
+        most: How many bars there are at most.
+        title: A title; the evidence by default.
+        ax: Where to draw; a new figure by default.
+
+    Examples:
+        >>> from xspn import datasets
+        >>> figure = posterior_bars(datasets.truth("conference"), {"hot_topic": 1})
+    """
+    circuit = circuit_of(model)
+    tables = [circuit.marginals(evidence)[0] for evidence in (None, given)]
+    known = set(circuit.schema.indices(given))
+    chosen = circuit.schema.indices(variables) if variables is not None else _all_but(circuit.domains, known)
+    bars = [bar for v in chosen for bar in _bars(circuit, v, tables[0][v], tables[1][v])]
+    if not bars:
+        raise QueryError("posterior_bars: expected discrete variables besides the evidence, found none")
+    if variables is None:
+        bars.sort(key=lambda bar: -abs(bar.after - bar.before))
+        bars = [bar for bar in bars if abs(bar.after - bar.before) >= VISIBLE] or bars
+    text = f"Given {evidence_text(circuit, given)}" if given else "Without evidence"
+    return _draw(bars[:most], text if title is None else title, ax)
+
+
+def _all_but(domains: Any, known: set[int]) -> list[int]:
+    return [v for v, domain in enumerate(domains) if domain is not None and domain.is_discrete and v not in known]
+
+
+def _bars(circuit: Circuit, variable: int, before: Any, after: Any) -> list[_Bar]:
+    """Return one bar for a bit, one for each value of another variable."""
+    domain = circuit.domains[variable]
+    k = 0 if domain is None else domain.cardinality or 0
+    if k == 2 and circuit.labels[variable] is None:
+        return [_Bar(variable_names(circuit)[variable], float(before[1]), float(after[1]))]
+    shown = [1] if k == 2 else range(k)
+    return [_Bar(value_text(circuit, variable, code), float(before[code]), float(after[code])) for code in shown]
+
+
+def _draw(bars: list[_Bar], title: str, ax: "Axes | None") -> "Figure":
+    with look():
+        from matplotlib.transforms import ScaledTranslation
+
+        axes = chart_axes(ax, 6.4, 1.15 + 0.27 * len(bars))
+        places = np.arange(len(bars))
+        axes.barh(places, [bar.after for bar in bars], height=0.62, color=BLUE, label="given the evidence", zorder=2)
+        before = [bar.before for bar in bars]
+        axes.plot(before, places, linestyle="", marker="|", markersize=13, markeredgewidth=2.2, color=INK, zorder=4,
+                  label="without it")  # fmt: skip
+        for place, bar in enumerate(bars):
+            axes.text(1.02, place, f"{bar.after:.2f}", va="center", color=BLUE, fontweight="bold", fontsize=8.5)
+            axes.text(1.12, place, f"{bar.after - bar.before:+.2f}".replace("-", "−"), va="center", color=GRAY,
+                      fontsize=8.5)  # fmt: skip
+        axes.set_yticks(places, [shortened(bar.name, LETTERS) for bar in bars])
+        axes.set_ylim(len(bars) - 0.4, -0.6)
+        axes.set_xlim(0, 1)
+        axes.grid(axis="y", visible=False)
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel("probability")
+        axes.set_title(title, loc="left")
+        below = axes.transAxes + ScaledTranslation(0, -0.46, axes.figure.dpi_scale_trans)  # under the axis' label
+        where: Any = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": below, "borderaxespad": 0}
+        handles, labels = axes.get_legend_handles_labels()
+        axes.legend(handles[::-1], labels[::-1], ncols=2, **where)
+    return axes.figure  # type: ignore[return-value]
+
+
+def likelihood_histogram(
+    scores: Mapping[str, Any],
+    *,
+    title: str = "How likely are the rows?",
+    bins: int = 40,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Draw the distribution of the rows' log-likelihoods, with means: train against test, or two models.
+
+    Args:
+        scores: For each name the log-likelihood of each row, as `circuit.log_likelihood` gives it. Rows of probability
+            zero (−inf) are counted in the legend.
+        title: A title.
+        bins: The number of steps.
+        ax: Where to draw; a new figure by default.
+
+    Examples:
+        >>> from xspn import datasets
+        >>> d = datasets.make("conference", n_train=1000, n_test=500)
+        >>> rows = {"train": d.train, "test": d.test}
+        >>> figure = likelihood_histogram({name: d.truth.log_likelihood(X) for name, X in rows.items()})
+    """
+    series = {name: _checked(name, values) for name, values in scores.items()}
+    if not series:
+        raise DataError("likelihood_histogram: expected at least one series of log-likelihoods, found none")
+    finite = np.concatenate([values[np.isfinite(values)] for values in series.values()])
+    if not len(finite):
+        raise DataError("likelihood_histogram: every row has probability zero; there is nothing to draw")
+    low, high = float(np.quantile(finite, OUTLIERS)), float(finite.max())
+    edges = np.linspace(low, high if high > low else low + 1.0, bins + 1)
+    with look():
+        axes = chart_axes(ax, 6.4, 3.3)
+        for place, (name, values) in enumerate(series.items()):
+            _one(axes, name, values, edges, SERIES[place % len(SERIES)])
+        axes.set_xlim(edges[0], edges[-1] + 0.02 * (edges[-1] - edges[0]))
+        axes.set_ylim(0, 1.12 * axes.get_ylim()[1])
+        axes.grid(axis="x", visible=False)
+        axes.set_xlabel("log-likelihood of a row, in nats (to the right is better)")
+        axes.set_ylabel("fraction of rows")
+        axes.set_title(title, loc="left")
+        axes.legend(loc="upper left")
+    return axes.figure  # type: ignore[return-value]
+
+
+def _checked(name: str, values: Any) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64).ravel()
+    if not len(array) or np.isnan(array).any():
+        raise DataError(f"likelihood_histogram: expected numbers for {name!r}, found {len(array)}, some NaN or none")
+    return array
+
+
+def _one(axes: "Axes", name: str, values: FloatArray, edges: FloatArray, color: str) -> None:
+    finite = values[np.isfinite(values)]
+    impossible = len(values) - len(finite)
+    # Rows beyond the left edge are drawn at it: every row is somewhere.
+    fractions = np.histogram(np.clip(finite, edges[0], None), edges)[0] / len(values)
+    mean = float(finite.mean()) if len(finite) else float("nan")
+    label = f"{name}: mean {mean:.2f}".replace("-", "−") + (f", {impossible} rows impossible" if impossible else "")
+    axes.stairs(fractions, edges, fill=True, color=color, alpha=0.28, zorder=2)
+    axes.stairs(fractions, edges, color=color, linewidth=1.6, label=label, zorder=3)
+    axes.axvline(mean, color=color, linewidth=1.4, linestyle=(0, (4, 2)), zorder=4)
