@@ -104,7 +104,7 @@ def test_settings_reach_the_learner(run, survey, tmp_path):
     settings = [
         "--exchangeability",
         "none",
-        "--fallback",
+        "--leaf-learner",
         "factorized",
         "--min-instances",
         "1000",

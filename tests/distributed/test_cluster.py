@@ -23,8 +23,7 @@ from xspn import XSPN
 from xspn.cli import main
 from xspn.core.errors import ClusterError, DataError
 from xspn.distributed import growth
-from xspn.distributed.cluster import connected
-from xspn.distributed.scheduler import current_client
+from xspn.distributed.cluster import connected, current_client
 from xspn.io.json_format import to_json
 from xspn.paper.experiments.plan import plan
 from xspn.paper.experiments.runner import Outcome, run_units

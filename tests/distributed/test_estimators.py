@@ -1,5 +1,7 @@
 """XSPN and XSPNClassifier on Dask tables and Parquet paths: fitted where the rows are, asked lazily."""
 
+from collections import Counter
+
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -77,7 +79,11 @@ def test_a_large_table_is_learned_where_it_is(table, frame, tmp_path, kind):
     else:
         assert model.feature_names_in_.tolist() == list("abcdef")
         assert model.sample(3, random_state=0).dtypes.to_dict() == frame.dtypes.to_dict()
-    assert "independent" in model.explain() or "exchangeable" in model.explain()
+    assert [entry.rows for entry in model.trace_ if entry.branch is None] == [len(table)]
+    done = Counter(entry.operation.value for entry in model.trace_)
+    decisions = next(line for line in model.explain().splitlines() if line.startswith("Decisions: "))
+    told = decisions.removeprefix("Decisions: ").removesuffix(".").split("; ")
+    assert sorted(told) == sorted(f"{count} × {operation}" for operation, count in done.items())
     again = model.fit(table)
     assert not hasattr(again, "passes_")
 

@@ -11,7 +11,7 @@ from xspn.learning.clustering import clusterings
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability import tests
-from xspn.learning.fallback import fallbacks
+from xspn.learning.leaf_learners import leaf_learners
 from xspn.learning.learner import learn
 
 
@@ -44,7 +44,7 @@ def configs(draw):
         shrinkage=draw(st.sampled_from([0.0, 2.0])),
         exchangeability=draw(st.sampled_from([None, *tests])),
         clustering=draw(st.sampled_from([name for name in clusterings if name not in ("gmm", "kmeans")])),
-        fallback=draw(st.sampled_from(list(fallbacks))),
+        leaf_learner=draw(st.sampled_from(list(leaf_learners))),
         count_spread=draw(st.sampled_from(["assignments", "values"])),
         fallback_count_spread=draw(st.sampled_from(["assignments", "values"])),
         components=draw(st.sampled_from(["all", "two"])),

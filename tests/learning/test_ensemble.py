@@ -12,7 +12,7 @@ from xspn.core.errors import ParameterError
 from xspn.io import to_json
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
-from xspn.learning.ensemble import learn_bag
+from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.learner import learn
 
 CONFIG = LearnConfig(min_instances=5)
@@ -21,7 +21,7 @@ CONFIG = LearnConfig(min_instances=5)
 def bag(table, n_circuits, n_jobs=None, seed=3, config=CONFIG, weights=None, progress=None):
     merge = config.clustering != "gmm"
     data = BinaryData.of(np.asarray(table, dtype=np.uint8), weights, merge_equal_rows=merge)
-    return Circuit.of_graph(learn_bag(data, config, seed, n_circuits, n_jobs, progress).graph)
+    return Circuit.of_graph(learn_ensemble(data, config, seed, n_circuits, n_jobs, progress).graph)
 
 
 @pytest.mark.parametrize("n_circuits", [1, 3])
@@ -50,8 +50,8 @@ def test_several_are_a_uniform_mixture_of_different_circuits(rng, clustering):
 def test_settings_are_taken_in_turn(rng):
     data = BinaryData.of(random_table(rng, 120, 6))
     other = LearnConfig(min_instances=30, exchangeability=None)
-    both = learn_bag(data, CONFIG, 3, 4, others=[other]).graph.root
-    first, second = (learn_bag(data, config, 3, 4).graph.root for config in (CONFIG, other))
+    both = learn_ensemble(data, CONFIG, 3, 4, others=[other]).graph.root
+    first, second = (learn_ensemble(data, config, 3, 4).graph.root for config in (CONFIG, other))
     expected = [first.children[0], second.children[1], first.children[2], second.children[3]]
     assert [to_json(Circuit(child)) for child in both.children] == [to_json(Circuit(child)) for child in expected]
 
@@ -87,7 +87,7 @@ def test_a_bad_number_of_circuits_is_refused(rng, n_circuits):
 
 
 def test_what_is_equal_in_several_circuits_is_there_once(rng):
-    found = learn_bag(BinaryData.of(two_clusters(rng, 300, 6)[0]), LearnConfig(clustering="variable"), 0, 5)
+    found = learn_ensemble(BinaryData.of(two_clusters(rng, 300, 6)[0]), LearnConfig(clustering="variable"), 0, 5)
     leaves = [leaf.fingerprint() for leaf in found.graph.leaves]
     assert len(leaves) == len(set(leaves))
     assert any(n_parents > 1 for n_parents in found.graph.n_parents)

@@ -6,7 +6,7 @@ import pytest
 from support.learning import learned, random_table
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
-from xspn.learning.ensemble import learn_bag
+from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.policy import Operation
 
 CHOICES = {"min_instances": 5, "independence_threshold": 1.0}
@@ -20,7 +20,7 @@ def found(request, rng):
 @pytest.fixture
 def bag(rng):
     data = BinaryData.of(random_table(rng, 200, 6))
-    return learn_bag(data, LearnConfig(**CHOICES), seed=1, n_circuits=3)
+    return learn_ensemble(data, LearnConfig(**CHOICES), seed=1, n_circuits=3)
 
 
 def test_each_decision_points_to_a_node_over_its_variables(found):

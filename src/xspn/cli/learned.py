@@ -77,7 +77,7 @@ def _new_classes(columns: Columns, target: int, train: AnyArray, valid: AnyArray
 
 def parts_of(model: XSPN) -> list[dict[str, Any]]:
     """Return what a model is made of, if it was learned with more effort than one circuit takes."""
-    return [asdict(part) for part in model.search_.parts] if hasattr(model, "search_") else []
+    return [asdict(part) for part in model.search_.components] if hasattr(model, "search_") else []
 
 
 def _classifier(train: AnyArray, columns: Columns, settings: dict[str, Any], target: int) -> tuple[Circuit, Score]:
@@ -118,8 +118,8 @@ def _simple_models(train: AnyArray, columns: Columns, settings: dict[str, Any]) 
     """Return what the model is compared with: independent variables, and a Chow-Liu tree of binary ones."""
     common: dict[str, Any] = {name: settings[name] for name in ("smoothing",) if name in settings}
     common |= {"domains": list(columns.domains), "exchangeability": None, "min_instances": len(train) + 1}
-    independent = XSPN(fallback="factorized", **common).fit(train).circuit_
-    tree = XSPN(fallback="chow_liu", **common).fit(train).circuit_ if columns.are_binary else None
+    independent = XSPN(leaf_learner="factorized", **common).fit(train).circuit_
+    tree = XSPN(leaf_learner="chow_liu", **common).fit(train).circuit_ if columns.are_binary else None
     return {
         "independent_variables": independent.log_likelihood,
         "chow_liu_tree": None if tree is None else tree.log_likelihood,

@@ -3,6 +3,6 @@
 Nothing here imports Dask before it is needed: a table that is in memory never needs it.
 """
 
-from xspn.distributed.recognition import is_elsewhere
+from xspn.distributed.recognition import is_out_of_core
 
-__all__ = ["is_elsewhere"]
+__all__ = ["is_out_of_core"]

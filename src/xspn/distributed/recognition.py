@@ -1,4 +1,4 @@
-"""Tell tables that are elsewhere (Dask collections, Parquet paths) from tables in memory, without importing Dask."""
+"""Tell out-of-core tables (Dask collections, Parquet paths) from tables in memory, without importing Dask."""
 
 import os
 from importlib import import_module
@@ -22,11 +22,11 @@ def is_path(X: Any) -> bool:
     return isinstance(X, str | os.PathLike)
 
 
-def is_elsewhere(X: Any) -> bool:
+def is_out_of_core(X: Any) -> bool:
     """Whether a table is not in this process's memory.
 
     Examples:
-        >>> is_elsewhere("sales.parquet"), is_elsewhere([[0, 1]])
+        >>> is_out_of_core("sales.parquet"), is_out_of_core([[0, 1]])
         (True, False)
     """
     return is_path(X) or is_collection(X)

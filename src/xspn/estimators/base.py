@@ -12,7 +12,7 @@ from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError, MemoryLimitError
 from xspn.core.random import RandomState
-from xspn.distributed import is_elsewhere
+from xspn.distributed import is_out_of_core
 from xspn.estimators.completion import Method, completed, filled_in, table_of_marginals
 from xspn.estimators.table_input import TableInput
 from xspn.learning.memory import OTHERWISE
@@ -52,14 +52,14 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
 
         For a Dask collection or a Parquet path the answer is a Dask array, and nothing is computed yet.
         """
-        if is_elsewhere(X):
+        if is_out_of_core(X):
             return cast(FloatArray, self._elsewhere().answers(self, "score_samples", X))
         rows = self._query_rows(X)
         return self.circuit_.log_likelihood(rows)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows."""
-        if is_elsewhere(X):
+        if is_out_of_core(X):
             mean, count = cast(tuple[float, int], self._elsewhere().mean_and_count(self.score_samples(X)))
         else:
             scores = self.score_samples(X)
@@ -91,7 +91,7 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         one has P(value | row) for each value; a real one has its mean given the row. The answer is a DataFrame if the
         model was fitted to one. For a Dask collection or a Parquet path it is a lazy Dask array or DataFrame.
         """
-        if is_elsewhere(X):
+        if is_out_of_core(X):
             return self._marginals_elsewhere(X)
         rows = self._query_rows(X)
         if self.columns_.are_binary:
@@ -136,7 +136,7 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
 
         For a Dask collection or a Parquet path the answer is a lazy Dask array or DataFrame.
         """
-        if is_elsewhere(X):
+        if is_out_of_core(X):
             chance = {"random_state": random_state} if method == "sample" else {}
             return self._elsewhere().tables(self, "impute", X, method=method, **chance)
         rows = self._query_rows(X)

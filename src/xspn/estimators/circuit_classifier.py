@@ -15,7 +15,7 @@ from xspn.core.errors import DataError
 from xspn.core.logspace import logsumexp_quiet
 from xspn.core.random import RandomState, child_seed, generator
 from xspn.data.labels import plain
-from xspn.distributed import is_elsewhere
+from xspn.distributed import is_out_of_core
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.table_input import TableInput
 from xspn.graph.graph import Graph
@@ -76,7 +76,7 @@ class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
 
         For a Dask collection or a Parquet path this and the other predictions are lazy Dask arrays.
         """
-        if is_elsewhere(X):
+        if is_out_of_core(X):
             return cast(FloatArray, self._elsewhere().answers(self, "predict_log_proba", X, width=self._n_classes()))
         joint = self._joint(X)
         impossible = np.isneginf(joint).all(axis=1)
@@ -87,13 +87,13 @@ class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return P(y | x) for every class."""
-        if is_elsewhere(X):
+        if is_out_of_core(X):
             return cast(FloatArray, self._elsewhere().answers(self, "predict_proba", X, width=self._n_classes()))
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> AnyArray:
         """Return the likeliest class of each row."""
-        if is_elsewhere(X):
+        if is_out_of_core(X):
             check_is_fitted(self)
             return cast(AnyArray, self._elsewhere().answers(self, "predict", X, kind=self.classes_.dtype))
         likeliest = np.argmax(self.predict_log_proba(X), axis=1)

@@ -16,7 +16,7 @@ def explain(circuit: Circuit, trace: Trace, most: int, names: Sequence[str] | No
     columns = circuit.columns if names is None else replace(circuit.columns, names=tuple(names))
     lines = [str(circuit.summary())]
     if not trace.entries:
-        lines.append("No decisions to tell of: all that earned a share was fitted by EM.")
+        lines.append("No decisions to report: all components of the mixture were fitted by EM.")
         return "\n".join(lines)
     found = [entry for entry in trace if entry.operation is Operation.EXCHANGEABLE]
     found.sort(key=lambda entry: (-entry.rows * len(entry.variables), entry.node))
@@ -36,8 +36,8 @@ def _decisions(trace: Trace) -> str:
     counts = dict.fromkeys(Operation, 0)
     for entry in trace:
         counts[entry.operation] += 1
-    said = [f"{count} × {operation.value}" for operation, count in counts.items() if count]
-    return "Decisions: " + "; ".join(said) + "."
+    done = [f"{count} × {operation.value}" for operation, count in counts.items() if count]
+    return "Decisions: " + "; ".join(done) + "."
 
 
 def _group(trace: Trace, entry: TraceEntry, columns: Columns) -> str:
@@ -61,8 +61,8 @@ def _branch(branch: Branch, columns: Columns) -> str:
     if branch.variable is None or branch.condition is None:
         return f"cluster {branch.place + 1} of {branch.of}"
     relation, value = branch.condition.relation, branch.condition.value
-    said = str(columns.label(branch.variable, value)) if relation in ("=", "≠") else f"{value:g}"
-    return f"{_name(branch.variable, columns)} {relation} {said}"
+    label = str(columns.label(branch.variable, value)) if relation in ("=", "≠") else f"{value:g}"
+    return f"{_name(branch.variable, columns)} {relation} {label}"
 
 
 def _name(variable: int, columns: Columns) -> str:

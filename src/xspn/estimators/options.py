@@ -17,7 +17,7 @@ PLAIN = (
     "shrinkage",
     "exchangeability",
     "clustering",
-    "fallback",
+    "leaf_learner",
 )
 
 
@@ -35,7 +35,7 @@ def learn_config(estimator: Any) -> LearnConfig:
 
 # What the paper's program does where the paper is silent: pairs with the first variable, on 3 degrees of freedom; one
 # seed for every clustering; constant columns off as leaves of their own; two groups at a time; the mass α spread over
-# assignments in leaves that the test allows, given to each count in the fallback's blocks. Unlike in that program,
+# assignments in leaves that the test allows, given to each count in the leaf learner's blocks. Unlike in that program,
 # nothing is left unsmoothed.
 _COMMON = {"smoothing": 0.1, "shrinkage": 0.0, "clustering": "gmm", "independence_threshold": 5.0, "significance": 0.05}
 _STRUCTURE = {"components": "two", "constants": "apart", "cluster_seed": 17}
@@ -50,11 +50,11 @@ _TESTED = {
 paper_models: Registry[dict[str, Any]] = Registry("model of the paper")
 paper_models.add(
     "SPN",
-    {**_COMMON, "exchangeability": None, "fallback": "factorized", "options": {**_STRUCTURE, "rows_first": True}},
+    {**_COMMON, "exchangeability": None, "leaf_learner": "factorized", "options": {**_STRUCTURE, "rows_first": True}},
 )
 paper_models.add(
     "SPN-CLT",
-    {**_COMMON, "exchangeability": None, "fallback": "chow_liu", "options": {**_STRUCTURE, "rows_first": True}},
+    {**_COMMON, "exchangeability": None, "leaf_learner": "chow_liu", "options": {**_STRUCTURE, "rows_first": True}},
 )
-paper_models.add("XSPN-T", {**_COMMON, "exchangeability": "pairwise", "fallback": "factorized", "options": _TESTED})
-paper_models.add("XSPN-TF", {**_COMMON, "exchangeability": "pairwise", "fallback": "blocks", "options": _TESTED})
+paper_models.add("XSPN-T", {**_COMMON, "exchangeability": "pairwise", "leaf_learner": "factorized", "options": _TESTED})
+paper_models.add("XSPN-TF", {**_COMMON, "exchangeability": "pairwise", "leaf_learner": "blocks", "options": _TESTED})

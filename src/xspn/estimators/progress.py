@@ -12,7 +12,7 @@ SECONDS_BETWEEN_LINES = 5.0
 
 @contextmanager
 def learning_progress(verbose: int, n_circuits: int) -> Iterator[Progress | None]:
-    """Provide a function that is told how much of the work is done, or None if nobody wants to know."""
+    """Provide a function to call with how much of the work is done, or None without a progress bar."""
     if not verbose:
         yield None
         return
@@ -40,6 +40,6 @@ def _lines(what: str) -> Progress:
         nonlocal last
         if done >= of or monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = monotonic()
-            sys.stderr.write(f"{what}: {done / max(of, 1):.0%} is settled\n")
+            sys.stderr.write(f"{what}: {done / max(of, 1):.0%} is done\n")
 
     return show

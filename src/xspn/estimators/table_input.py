@@ -14,7 +14,7 @@ from xspn.data.columns import Columns
 from xspn.data.domain import Domain
 from xspn.data.frames import as_frame, names_of
 from xspn.data.reading import read_table
-from xspn.distributed import is_elsewhere
+from xspn.distributed import is_out_of_core
 from xspn.learning.binary import binarized, binary_table
 from xspn.learning.data import Bits
 
@@ -123,7 +123,7 @@ def _refuse_extremes(cells: AnyArray, columns: Columns) -> None:
 
 def _plain_table(X: Any) -> Any | None:
     """Return a DataFrame as such and None for anything else, refusing what can be no table of ours."""
-    if is_elsewhere(X):
+    if is_out_of_core(X):
         raise DataError(
             "X: a Dask table or a Parquet path is not taken here; pass a table in memory, as X.compute() gives"
         )

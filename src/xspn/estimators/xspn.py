@@ -12,7 +12,7 @@ from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.options import one_of, whole_number
 from xspn.core.random import generator
-from xspn.distributed import is_elsewhere
+from xspn.distributed import is_out_of_core
 from xspn.engine.rows import RowChecker
 from xspn.estimators.agreement import warn_of_disagreement
 from xspn.estimators.base import DensityEstimator, all_or_nothing
@@ -24,9 +24,9 @@ from xspn.learning.assembly import Learned
 from xspn.learning.binary import binary_table
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
-from xspn.learning.ensemble import learn_bag
+from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.memory import refuse_if_too_large
-from xspn.learning.quality import EFFORTS, HeldOut, LearnedWell, Search, learn_well
+from xspn.learning.search import BUDGETS, SearchReport, SearchResult, ValidationRows, search
 from xspn.learning.source import TrainingData
 from xspn.learning.tables import TableData
 from xspn.learning.trace import Trace
@@ -67,7 +67,7 @@ class XSPN(LearnerParameters, DensityEstimator):
     circuit_: Circuit
     trace_: Trace
     valid_score_: float
-    search_: Search
+    search_: SearchReport
     passes_: "tuple[PassReport, ...]"
 
     @all_or_nothing
@@ -82,21 +82,21 @@ class XSPN(LearnerParameters, DensityEstimator):
                 or the path of a Parquet file or folder, is learned from where it is: such a table must be binary unless
                 it is small enough to be gathered.
             y: Ignored.
-            X_valid: Rows kept apart; their mean log-likelihood becomes `valid_score_`. With a quality other than "fast"
-                settings are chosen by them.
+            X_valid: Validation rows; their mean log-likelihood becomes `valid_score_`. With a quality other than "fast"
+                they are used to choose settings.
             sample_weight: How often each row counts. Tests take weights for numbers of rows: those of a survey, which
                 add up to a population, should be scaled to add up to the number of rows.
             checkpoint: For tables that are not in memory: a file to save to after each pass over the data, and to go on
                 from if it is there. Nothing is saved for a table that is small enough to be gathered.
         """
         config = learn_config(self)
-        one_of("quality", self.quality, ("fast", *EFFORTS))
+        one_of("quality", self.quality, ("fast", *BUDGETS))
         for attribute in ("valid_score_", "search_", "passes_"):  # those of an earlier fit
             if hasattr(self, attribute):
                 delattr(self, attribute)
         data: TrainingData | None
-        if is_elsewhere(X):
-            learned, data = self._learned_elsewhere(X, X_valid, sample_weight, checkpoint, config)
+        if is_out_of_core(X):
+            learned, data = self._learned_out_of_core(X, X_valid, sample_weight, checkpoint, config)
         elif checkpoint is not None:
             raise ParameterError("checkpoint: only for Dask tables and Parquet paths; this table is in memory")
         else:
@@ -104,37 +104,37 @@ class XSPN(LearnerParameters, DensityEstimator):
         self.circuit_, self.trace_ = Circuit.of_columns(learned.graph, self.columns_), learned.trace
         if data is not None:
             warn_of_disagreement(self.circuit_, data)
-        if isinstance(learned, LearnedWell):
-            self.search_ = learned.search
+        if isinstance(learned, SearchResult):
+            self.search_ = learned.report
         if X_valid is not None:
             self.valid_score_ = self.score(X_valid)
         return self
 
     def _learned(self, X: Any, X_valid: Any, sample_weight: Any, config: LearnConfig) -> tuple[Learned, TrainingData]:
-        """Learn from a table in memory, with the effort that the quality stands for; return its rows too."""
+        """Learn from a table in memory, with the search budget of the quality; return its rows too."""
         cells = self._training_table(X)
         data = self._data(cells, self._row_weights(sample_weight, len(cells)), config)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         whole_number("n_estimators", self.n_estimators, 1)
-        only_scored = X_valid is None or (self.quality == "fast" and is_elsewhere(X_valid))
+        only_scored = X_valid is None or (self.quality == "fast" and is_out_of_core(X_valid))
         valid = None if only_scored else self._validation_rows(X_valid)
         if self.quality == "fast":
             with learning_progress(self.verbose, self.n_estimators) as progress:
-                return learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress), data
-        effort = EFFORTS[self.quality]
-        effort = replace(effort, circuits=max(effort.circuits, self.n_estimators))
-        held_out = None if valid is None else HeldOut.of(valid)
-        with learning_progress(self.verbose, effort.circuits) as progress:
-            return learn_well(data, config, effort, seed, self.n_jobs, held_out, progress), data
+                return learn_ensemble(data, config, seed, self.n_estimators, self.n_jobs, progress), data
+        budget = BUDGETS[self.quality]
+        budget = replace(budget, circuits=max(budget.circuits, self.n_estimators))
+        validation = None if valid is None else ValidationRows.of(valid)
+        with learning_progress(self.verbose, budget.circuits) as progress:
+            return search(data, config, budget, seed, self.n_jobs, validation, progress), data
 
     def _validation_rows(self, X_valid: Any) -> AnyArray:
-        """Read rows kept apart; what is wrong with them is said before anything is learned."""
+        """Read validation rows; what is wrong with them is said before anything is learned."""
         try:
-            if is_elsewhere(X_valid):
+            if is_out_of_core(X_valid):
                 from xspn.distributed.gathering import gathered, is_small
 
                 if not is_small(X_valid):
-                    raise DataError("too large to be gathered, which settings are chosen by; take fewer rows")
+                    raise DataError("too large to be gathered, and used to choose settings; take fewer rows")
                 X_valid = gathered(X_valid)
             rows = self._codes(X_valid)
             if len(rows) == 0:
@@ -144,15 +144,15 @@ class XSPN(LearnerParameters, DensityEstimator):
             raise DataError(f"X_valid: {str(error).removeprefix('X: ')}") from error
         return rows
 
-    def _learned_elsewhere(
+    def _learned_out_of_core(
         self, X: Any, X_valid: Any, sample_weight: Any, checkpoint: Any, config: LearnConfig
     ) -> tuple[Learned, TrainingData | None]:
         """Learn from a table that is not in memory; one that is small enough is fetched."""
         from xspn.distributed.gathering import binary_template, gathered, is_small
-        from xspn.distributed.learning import Source, learn_elsewhere
+        from xspn.distributed.learning import OutOfCoreTable, learn_out_of_core
 
         if is_small(X):
-            weights = gathered(sample_weight) if is_elsewhere(sample_weight) else sample_weight
+            weights = gathered(sample_weight) if is_out_of_core(sample_weight) else sample_weight
             return self._learned(gathered(X), X_valid, weights, config)
         if self.quality != "fast":
             raise ParameterError(f'quality: tables that are not in memory are learned "fast", found {self.quality!r}')
@@ -160,9 +160,9 @@ class XSPN(LearnerParameters, DensityEstimator):
         if not self.columns_.are_binary or any(self.columns_.labels):
             raise DataError("domains: tables that are not in memory must be binary; leave `domains` out")
         seed = int(generator(self.random_state).integers(2**63 - 1))
-        source = Source(X, sample_weight, self.binarize)
+        table = OutOfCoreTable(X, sample_weight, self.binarize)
         with learning_progress(self.verbose, self.n_estimators) as progress:
-            grown = learn_elsewhere(source, config, seed, self.n_estimators, checkpoint, progress)
+            grown = learn_out_of_core(table, config, seed, self.n_estimators, checkpoint, progress)
         self.passes_ = grown.passes
         return grown.learned, None
 
@@ -184,10 +184,10 @@ class XSPN(LearnerParameters, DensityEstimator):
             names: Names of the variables, if the table had none.
         """
         check_is_fitted(self)
-        said = explain(self.circuit_, self.trace_, most, names)
+        text = explain(self.circuit_, self.trace_, most, names)
         if not hasattr(self, "search_"):
-            return said
-        return f"Made of {'; '.join(map(str, self.search_.parts))}.\n{said}"
+            return text
+        return f"Made of {'; '.join(map(str, self.search_.components))}.\n{text}"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")

@@ -1,4 +1,4 @@
-"""Several circuits learned on bootstrap samples, mixed into one."""
+"""Bagged ensembles: several circuits learned on bootstrap samples, mixed into one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ from xspn.learning.trace import Branch, Trace, TraceEntry
 Member = tuple[list[Any], Trace]  # a circuit, flat, and its trace
 
 
-def learn_bag(
+def learn_ensemble(
     data: TrainingData,
     config: LearnConfig,
     seed: int,
@@ -36,8 +36,8 @@ def learn_bag(
     """Learn one circuit, or a uniform mixture of circuits on bootstrap samples of the rows.
 
     One circuit is learned by threads, several by processes; the result is the same for any number of them. With
-    `others` several circuits are learned with different settings, in turn. What `learn_members` has found for the first
-    ones need not be learned again: it may be given as `known`.
+    `others`, several circuits are learned with different settings, in turn. What `learn_members` has found for the
+    first ones need not be learned again: it may be given as `known`.
     """
     whole_number("n_estimators", n_circuits, 1)
     check_n_jobs(n_jobs)
@@ -58,7 +58,7 @@ def learn_members(
     progress: Progress | None = None,
     others: Sequence[LearnConfig] = (),
 ) -> list[Member]:
-    """Learn the circuits of a bag that have these numbers in it."""
+    """Learn the circuits of a bagged ensemble that have these numbers in it."""
     settings = [config, *others]
     jobs = (delayed(_member)(data, settings[k % len(settings)], child_seed(seed, k)) for k in numbers)
     members: list[Member] = []

@@ -113,5 +113,5 @@ def test_likelihoods_of_products_by_hand(rng):
     for column in range(3):
         counts = np.unique(X[:, column], return_counts=True)[1]
         expected += (counts * np.log(counts / 50)).sum()
-    expected += -25 * (np.log(2 * np.pi) + 1)  # the real column is standardised
+    expected += -25 * (np.log(2 * np.pi) + 1)  # the real column is standardized
     assert found == pytest.approx(expected)

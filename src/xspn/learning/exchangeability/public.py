@@ -8,7 +8,7 @@ from xspn.core.checks import table
 from xspn.learning.binary import binary_table, column_names
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult, check_test_options, tests
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 
 
 def exchangeability_test(X: Any, method: str = "global", **options: Any) -> TestResult:
@@ -39,4 +39,4 @@ def exchangeability_test(X: Any, method: str = "global", **options: Any) -> Test
     bits = binary_table(table(X, what="X"), column_names(X), allow_missing=True)
     data = BinaryData.of(bits)
     cells = data.slice(np.arange(len(data.bits)), np.arange(bits.shape[1]))
-    return tests[method](Summary.of(cells, data.weights), **options)
+    return tests[method](BinarySummary.of(cells, data.weights), **options)

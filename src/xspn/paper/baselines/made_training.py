@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xspn.core.arrays import AnyArray
-from xspn.learning.course import Course
+from xspn.learning.em import Course
 from xspn.paper.baselines.extras import import_extra
 from xspn.paper.baselines.made_network import Network, Orderings
 

@@ -11,7 +11,7 @@ from xspn.estimators import XSPN
 from xspn.estimators.options import paper_models
 from xspn.io.json_format import to_json
 from xspn.learning.exchangeability import tests
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 from xspn.paper.experiments.data import dataset
 from xspn.paper.experiments.result import Result
 from xspn.paper.experiments.store import Store
@@ -41,7 +41,7 @@ def run_pairwise(unit: Unit, _store: Store) -> Result:
     data = dataset(unit.dataset, unit.generated)
     seconds, model = _least_time(lambda: learner(unit.model, unit.seed).fit(data.train[:, :columns]))
     bits, weights = data.train[:, :columns].astype(np.float32), np.ones(len(data.train))
-    test_seconds, _ = _least_time(lambda: tests[unit.model](Summary.of(bits, weights)))
+    test_seconds, _ = _least_time(lambda: tests[unit.model](BinarySummary.of(bits, weights)))
     rows = model.score_samples(data.test[:, :columns])
     decisions = [entry for entry in model.trace_ if entry.test is not None]
     accepted = sum(not entry.test.rejects(model.significance) for entry in decisions if entry.test is not None)

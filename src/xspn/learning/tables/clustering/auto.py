@@ -1,41 +1,43 @@
-"""The clusterings for tables under their names: each returns the splits that it proposes."""
+"""The clusterings for tables under their names: each returns the splits that it proposes.
+
+"gmm" and "kmeans" are scikit-learn's, for complete rows without names.
+"""
+
+from functools import partial
 
 import numpy as np
 
 from xspn.core.errors import ParameterError
 from xspn.learning.clustering.base import Split
-from xspn.learning.tables.clustering.gaussian import gaussian_split
-from xspn.learning.tables.clustering.mixture import mixture_split
+from xspn.learning.tables.clustering.base import table_clusterings
+from xspn.learning.tables.clustering.mixture import gaussian_split, mixture_split
 from xspn.learning.tables.clustering.product import Encoded
 from xspn.learning.tables.clustering.variable import variable_splits
 from xspn.learning.tables.summary import TableSummary
 
 
-def proposed_splits(name: str, summary: TableSummary, seed: int) -> list[Split]:
-    """Return the splits that a clustering proposes.
-
-    "bernoulli" means a mixture of the columns' own families, as it does for bits; "variable" a cut on one variable;
-    "auto" both, and a mixture of normal distributions for real columns; "gmm" and "kmeans" are scikit-learn's, for
-    complete rows without names.
-    """
-    if name in ("gmm", "kmeans"):
-        return _present(_numeric_split(name, summary, seed))
+def auto_splits(summary: TableSummary, seed: int) -> list[Split]:
+    """Propose all of the splits below, and a mixture of normal distributions for real columns."""
     encoded = Encoded(summary)
-    match name:
-        case "bernoulli":
-            return _present(mixture_split(encoded, seed))
-        case "variable":
-            return variable_splits(encoded)[:1]
-        case _:
-            found = [*_present(mixture_split(encoded, seed)), *variable_splits(encoded)]
-            return [*found, *_present(gaussian_split(encoded, found, seed))]
+    found = [*_present(mixture_split(encoded, seed)), *variable_splits(encoded)]
+    return [*found, *_present(gaussian_split(encoded, found, seed))]
+
+
+def mixture_splits(summary: TableSummary, seed: int) -> list[Split]:
+    """Propose a mixture of products of the columns' own families: "bernoulli", as it is for bits."""
+    return _present(mixture_split(Encoded(summary), seed))
+
+
+def best_variable_split(summary: TableSummary, seed: int) -> list[Split]:
+    """Propose the best cut on one variable."""
+    return variable_splits(Encoded(summary))[:1]
 
 
 def _present(*splits: Split | None) -> list[Split]:
     return [split for split in splits if split is not None]
 
 
-def _numeric_split(name: str, summary: TableSummary, seed: int) -> Split | None:
+def _numeric_splits(name: str, summary: TableSummary, seed: int) -> list[Split]:
     from sklearn.cluster import KMeans
     from sklearn.mixture import GaussianMixture
 
@@ -50,7 +52,7 @@ def _numeric_split(name: str, summary: TableSummary, seed: int) -> Split | None:
     if name == "gmm" and not (summary.weights == summary.weights[0]).all():
         raise ParameterError("clustering='gmm' cannot take sample weights; use 'auto', 'bernoulli' or 'variable'")
     if len(summary.cells) < 2:
-        return None
+        return []
     spread = summary.cells.std(axis=0)
     cells = (summary.cells - summary.cells.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     if name == "gmm":
@@ -59,4 +61,11 @@ def _numeric_split(name: str, summary: TableSummary, seed: int) -> Split | None:
     else:
         labels = KMeans(2, n_init=3, random_state=seed % 2**32).fit(cells, sample_weight=summary.weights).labels_
     own = np.asarray(labels, dtype=np.int64)
-    return Split(own) if 0 < own.sum() < len(own) else None
+    return [Split(own)] if 0 < own.sum() < len(own) else []
+
+
+table_clusterings.add("auto", auto_splits)
+table_clusterings.add("bernoulli", mixture_splits)
+table_clusterings.add("variable", best_variable_split)
+table_clusterings.add("gmm", partial(_numeric_splits, "gmm"))
+table_clusterings.add("kmeans", partial(_numeric_splits, "kmeans"))
