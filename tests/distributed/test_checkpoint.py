@@ -11,7 +11,7 @@ from support.distributed import grown, growth_of, in_blocks
 from support.learning import two_clusters
 from xspn.core.errors import DataError, FormatError, ParameterError
 from xspn.distributed import growth as growth_module
-from xspn.distributed.checkpoint import Checkpoint, identity
+from xspn.distributed.checkpoint import SCHEMA, Checkpoint, identity
 from xspn.distributed.gathering import GatherLimits
 from xspn.io.json_format import to_json
 from xspn.learning.config import LearnConfig
@@ -78,7 +78,7 @@ def test_other_data_and_other_settings_are_refused(table, tmp_path):
         ("", "not a checkpoint"),
         ("[1]", "not a checkpoint"),
         ('{"format": "xspn-circuit", "schema": 1}', "damaged, or of another version"),
-        ('{"format": "xspn-checkpoint", "schema": 1, "digest": "x"}\n{}', "damaged"),
+        ('{"format": "xspn-checkpoint", "schema": 2, "digest": "x"}\n{}', "damaged"),
     ],
 )
 def test_what_is_no_checkpoint_is_refused(table, tmp_path, content, message):
@@ -118,7 +118,7 @@ def unfinished(tmp_path_factory):
 
     def load(content):
         text = content if isinstance(content, str) else json.dumps(content)
-        head = {"format": "xspn-checkpoint", "schema": 1, "digest": hashlib.sha256(text.encode()).hexdigest()}
+        head = {"format": "xspn-checkpoint", "schema": SCHEMA, "digest": hashlib.sha256(text.encode()).hexdigest()}
         path.write_text(f"{json.dumps(head)}\n{text}\n")
         return own.load(growth.root_tree(2).open[-1])
 

@@ -207,7 +207,7 @@ def test_the_cluster_says_what_a_model_is_made_of(client, files, tmp_path, capsy
     more = ["--quality", "balanced", "--exclude", "number", "--json", "--cluster", client.scheduler.address]
     assert main(["fit", str(files), "-o", str(tmp_path / "model.json"), *more]) == 0
     parts = json.loads(capsys.readouterr().out)["parts"]
-    assert sum(part["share"] for part in parts) == pytest.approx(1.0)
+    assert sum(part["weight"] for part in parts) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

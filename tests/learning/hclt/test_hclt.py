@@ -107,7 +107,7 @@ def test_expected_events_are_those_of_brute_force() -> None:
         transitions[2, root, right] += joint
         counts[left, t] += joint
     scale = weight / first.sum()
-    np.testing.assert_allclose(seen.first, first * scale, rtol=1e-5)
+    np.testing.assert_allclose(seen.initial, first * scale, rtol=1e-5)
     np.testing.assert_allclose(seen.transitions[[0, 2]], transitions[[0, 2]] * scale, rtol=1e-5)
     np.testing.assert_allclose(seen.emissions[0], counts * scale, rtol=1e-5, atol=1e-7)
 
@@ -233,7 +233,7 @@ def test_many_children_and_unlikely_rows_stay_numbers() -> None:
     data = CountedRows.of(rows, np.ones(5), singleton_blocks(n))
     seen, logs = expected(tree, tables, data, np.arange(5))
     assert np.isfinite(logs).all()
-    assert seen.first.sum() == pytest.approx(5.0, rel=1e-4)
+    assert seen.initial.sum() == pytest.approx(5.0, rel=1e-4)
 
 
 def test_trees_of_samples_differ_but_are_repeatable() -> None:

@@ -43,7 +43,7 @@ def groups_of_columns(cells: FloatArray, weights: FloatArray, domains: Sequence[
 
 
 def blocks_of(alike: BoolArray, cells: FloatArray, weights: FloatArray) -> list[IntArray]:
-    """Partition the columns into blocks whose members are all alike; columns are taken by their mean, not their place."""
+    """Partition the columns into blocks whose members are all alike, taking columns by their mean, not their place."""
     blocks: list[list[int]] = []
     for column in np.argsort(_means(cells, weights), kind="stable").tolist():
         home = next((block for block in blocks if alike[column, block].all()), None)
