@@ -189,8 +189,8 @@ def targets(_: Iterable[str]) -> None:
     data = datasets.load("senate")
     makers: dict[str, Callable[[], Any]] = {
         "XSPN": lambda: XSPNClassifier(random_state=0),
-        "XSPN, bag of 10": lambda: XSPNClassifier(n_estimators=10, random_state=0),
-        "SPN, bag of 10": lambda: XSPNClassifier(n_estimators=10, exchangeability=None, random_state=0),
+        "XSPN, ensemble of 10": lambda: XSPNClassifier(n_estimators=10, random_state=0),
+        "SPN, ensemble of 10": lambda: XSPNClassifier(n_estimators=10, exchangeability=None, random_state=0),
         "SVM": svm,
     }
     tasks = [datasets.with_target(data, column) for column in range(data.n_variables)]

@@ -125,8 +125,8 @@ def test_bags_and_grid_searches_are_the_same_on_the_cluster(client, table):
     there = GridSearchCV(XSPN(random_state=0), grid, cv=2).fit(table)
     here = GridSearchCV(XSPN(random_state=0), grid, cv=2, n_jobs=1).fit(table)
     np.testing.assert_array_equal(there.cv_results_["mean_test_score"], here.cv_results_["mean_test_score"])
-    bag = XSPN(n_estimators=3, random_state=0).fit(table)
-    assert to_json(bag.circuit_) == to_json(XSPN(n_estimators=3, n_jobs=1, random_state=0).fit(table).circuit_)
+    ensemble = XSPN(n_estimators=3, random_state=0).fit(table)
+    assert to_json(ensemble.circuit_) == to_json(XSPN(n_estimators=3, n_jobs=1, random_state=0).fit(table).circuit_)
 
 
 @pytest.fixture

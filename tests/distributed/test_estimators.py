@@ -99,12 +99,12 @@ def test_weights_count_rows(table):
     assert model.score(table) == pytest.approx(local.score(table), rel=0.03)
 
 
-def test_bags_are_learned_on_samples_of_the_rows(table, tmp_path):
+def test_ensembles_are_learned_on_samples_of_the_rows(table, tmp_path):
     with dask.config.set(TINY):
-        model = XSPN(n_estimators=3, random_state=0).fit(in_blocks(table, 200), checkpoint=tmp_path / "bag.json")
+        model = XSPN(n_estimators=3, random_state=0).fit(in_blocks(table, 200), checkpoint=tmp_path / "ensemble.json")
     assert len(model.circuit_.root.children) == 3
     assert model.score(table) > XSPN(random_state=0).fit(table).score(table) - 0.2
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"bag.json.{k}" for k in range(3)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"ensemble.json.{k}" for k in range(3)]
 
 
 def test_binarized_numbers_are_learned_where_they_are(rng):

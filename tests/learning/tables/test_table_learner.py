@@ -152,8 +152,8 @@ def test_weights_are_repetitions(rng):
 
 def test_bags_and_seeds(rng):
     data = TableData.of(mixed_table(rng, 150), MIXED)
-    bags = [learn_ensemble(data, LearnConfig(), 5, n_circuits=2) for _ in range(2)]
-    assert list(map(repr, bags[0].graph.records())) == list(map(repr, bags[1].graph.records()))
+    ensembles = [learn_ensemble(data, LearnConfig(), 5, n_circuits=2) for _ in range(2)]
+    assert list(map(repr, ensembles[0].graph.records())) == list(map(repr, ensembles[1].graph.records()))
     threads = [list(map(repr, learn(data, LearnConfig(), 5, jobs).graph.records())) for jobs in (1, 2)]
     assert threads[0] == threads[1]
 
