@@ -48,7 +48,7 @@ def test_a_small_table_gives_the_local_circuit(table, frame, tmp_path):
     assert to_json(array.circuit_) == to_json(XSPN(random_state=4).fit(table).circuit_)
 
 
-def test_validation_rows_may_be_elsewhere_too(table):
+def test_validation_rows_may_be_out_of_core_too(table):
     here = XSPN(quality="balanced", random_state=0).fit(table, X_valid=table[:200])
     there = XSPN(quality="balanced", random_state=0).fit(in_blocks(table), X_valid=in_blocks(table[:200]))
     assert to_json(there.circuit_) == to_json(here.circuit_)
@@ -127,7 +127,7 @@ def test_large_tables_must_be_binary(frame):
         assert XSPN(domains="binary", random_state=0).fit(dd.from_pandas(frame, npartitions=2)).n_features_in_ == 6
 
 
-def test_a_checkpoint_is_for_tables_elsewhere(table, tmp_path):
+def test_a_checkpoint_is_for_out_of_core_tables(table, tmp_path):
     with pytest.raises(ParameterError, match="checkpoint"):
         XSPN().fit(table, checkpoint=tmp_path / "fit.json")
     with dask.config.set(TINY):

@@ -158,26 +158,15 @@ def cell_name(place: Sequence[Any], names: Names | None = None) -> str:
     return f"row {row}, column {column}" + (f" ({names[column]!r})" if names else "")
 
 
-def row_of(evidence: Any, n_columns: int, names: Names | None = None, what: str = "evidence") -> FloatArray:
-    """Return one row of evidence from a mapping {variable: value} or a 1-D row, NaN where nothing is known.
+def row_of(
+    evidence: Mapping[Any, Any], n_columns: int, names: Names | None = None, what: str = "evidence"
+) -> FloatArray:
+    """Return one row of evidence from a mapping {variable: value}, NaN where nothing is known.
 
     Examples:
         >>> row_of({"b": 1}, 3, ("a", "b", "c")).tolist()
         [nan, 1.0, nan]
     """
-    if hasattr(evidence, "to_dict") and not hasattr(evidence, "columns"):
-        evidence = evidence.to_dict()  # a Series knows its variables by name: their order does not matter
-    if isinstance(evidence, Mapping):
-        return _row_of_mapping(evidence, n_columns, names, what)
-    array = _numeric(evidence, names, what)
-    if array.ndim == 1:
-        array = array.reshape(1, -1)
-    if array.ndim != 2 or array.shape[0] != 1:
-        raise DataError(f"{what}: expected one row or a mapping, found an array of shape {array.shape}")
-    return np.array(table(array, n_columns, names, what)[0], dtype=np.float64)
-
-
-def _row_of_mapping(evidence: Mapping[Any, Any], n_columns: int, names: Names | None, what: str) -> FloatArray:
     row = np.full(n_columns, np.nan)
     seen: set[int] = set()
     for variable, value in evidence.items():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from xspn.circuit import Circuit
+from xspn.core.text import default_name
 from xspn.data.columns import Columns
 from xspn.learning.policy import Operation
 from xspn.learning.trace import Branch, Trace, TraceEntry, describe_test
@@ -66,4 +67,4 @@ def _branch(branch: Branch, columns: Columns) -> str:
 
 
 def _name(variable: int, columns: Columns) -> str:
-    return f"X{variable}" if columns.names is None else columns.names[variable]
+    return default_name(variable) if columns.names is None else columns.names[variable]

@@ -39,8 +39,8 @@ def dependent_pairs(summary: BinarySummary, threshold: float, rows: Places = ALL
 
     A pair has one degree of freedom if both variables vary, none otherwise. Where cells are missing a pair is judged by
     its mutual information, which is what a product would lose: one that is seen in a part of the rows has that part of
-    the limit, as it has that part of the statistic. Otherwise holes would make variables look independent. With
-    lists of rows and columns only the pairs that they make are marked.
+    the limit, as it has that part of the statistic. Otherwise missing values would make variables look independent.
+    With lists of rows and columns only the pairs that they make are marked.
     """
     varies = ~summary.constant()
     seen = 1.0 if summary.complete else np.asarray(summary.where_seen(rows, columns)[2]) / summary.total

@@ -7,6 +7,7 @@ import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import DataError
+from xspn.core.text import default_name
 from xspn.plotting.models import Model, circuit_of, names_of
 from xspn.plotting.names import cut, names_within, shown
 from xspn.plotting.sharing import grouped_order, shared_leaves
@@ -90,7 +91,7 @@ def _shares(source: Any) -> tuple[FloatArray, tuple[str, ...]]:
         return shared_leaves(circuit)[np.ix_(inside, inside)], tuple(names[v] for v in inside)
     if source.ndim != 2 or source.shape[0] != source.shape[1] or np.isnan(source).any():
         raise DataError(f"exchangeability_map: expected a square matrix without NaN, found shape {source.shape}")
-    return source, tuple(f"X{i}" for i in range(len(source)))
+    return source, tuple(map(default_name, range(len(source))))
 
 
 def _largest(shares: FloatArray) -> float:

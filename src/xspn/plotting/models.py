@@ -5,6 +5,7 @@ from typing import Any
 
 from xspn.circuit import Circuit
 from xspn.core.errors import ParameterError
+from xspn.core.text import default_name
 from xspn.estimators.base import DensityEstimator
 from xspn.plotting.names import names_within, shown
 
@@ -21,7 +22,7 @@ def circuit_of(model: Any) -> Circuit:
 
 def names_of(circuit: Circuit) -> tuple[str, ...]:
     """Return the variables' names, in one line each: X0, X1, … where they have none."""
-    return tuple(map(shown, circuit.names or [f"X{i}" for i in range(circuit.n_variables)]))
+    return tuple(map(shown, circuit.names or map(default_name, range(circuit.n_variables))))
 
 
 def said_of_value(circuit: Circuit, variable: int, code: int) -> str:

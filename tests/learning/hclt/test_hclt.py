@@ -1,4 +1,4 @@
-"""Hidden trees: messages against the circuit and brute force, EM that climbs, and what fitting finds."""
+"""HCLTs: messages against the circuit and brute force, EM that climbs, and what fitting finds."""
 
 import itertools
 

@@ -27,8 +27,8 @@ def full_test(summary: BinarySummary) -> TestResult:
             "full test: cells are missing, and assignments must be whole to be counted; use method='global'"
         )
     observed = summary.assignments
-    worlds = np.arange(1 << summary.n)
-    ones = ((worlds[:, None] >> np.arange(summary.n)) & 1).sum(axis=1)
+    assignments = np.arange(1 << summary.n)
+    ones = ((assignments[:, None] >> np.arange(summary.n)) & 1).sum(axis=1)
     sizes = np.exp(Count().log_class_size(summary.n))
     expected = (summary.totals / sizes)[ones]
     seen = expected > 0

@@ -63,7 +63,7 @@ class MEVMFit:
     Attributes:
         root: The circuit.
         log_likelihoods: The mean training log-likelihood of the best start, pass by pass, for each round of blocks.
-        score: What the best start was chosen by.
+        score: The score of the best start, used to choose it.
     """
 
     root: Node
