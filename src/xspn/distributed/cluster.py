@@ -11,6 +11,9 @@ from xspn.distributed.recognition import dask_module
 
 LOCAL = "local"
 WITHOUT_PORT = ("inproc", "ucx")  # addresses that Dask itself cannot take apart
+RETRIES = 1  # a partition that fails twice is given up
+FAN_IN = 8  # so many summaries are merged at a time
+CONTINUE = "what was saved by fit(checkpoint=…) is not lost: fit again with the same checkpoint to continue"
 
 
 @contextmanager
@@ -56,11 +59,6 @@ def _own_cluster(distributed: Any, address: str, n_workers: int | None, memory_l
         n_workers=workers, threads_per_worker=1, memory_limit=memory_limit, dashboard_address=":0"
     ) as cluster:
         yield cluster
-
-
-RETRIES = 1  # a partition that fails twice is given up
-FAN_IN = 8  # so many summaries are merged at a time
-CONTINUE = "what was saved by fit(checkpoint=…) is not lost: fit again with the same checkpoint to continue"
 
 
 def merge_tree(parts: Sequence[Any], merge: Any) -> Any:

@@ -25,8 +25,9 @@ from xspn.distributed.passes import (
 from xspn.distributed.recognition import dask_module
 from xspn.distributed.slice import Context, RemoteSlice, SampledRows
 from xspn.distributed.summary import RemoteSummary
-from xspn.distributed.tree import EQUAL_ROWS_MATTER, OpenTask, PartialTree, learn_bundle, without_rows
+from xspn.distributed.tree import OpenTask, PartialTree, learn_bundle, without_rows
 from xspn.learning.assembly import Learned, Record, assemble
+from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.learner import Actions
@@ -34,6 +35,9 @@ from xspn.learning.policy import decide
 from xspn.learning.steps import Progress
 from xspn.learning.task import Task
 from xspn.leaves.bernoulli import Bernoulli
+
+FEWEST_SAMPLED = 1000
+BUNDLES_PER_WORKER = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +81,6 @@ def run_pass(
 
 def _sources(table: PartitionedTable) -> list[str]:
     return [own.source for own in table.partitions]
-
-
-FEWEST_SAMPLED = 1000
-BUNDLES_PER_WORKER = 2
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Growth:
 
     def _different_rows(self, open_task: OpenTask) -> float:
         """Return how many rows are to be gathered at most: of few variables there are few, however long the table."""
-        if not self.statistics.complete or self.config.clustering in EQUAL_ROWS_MATTER:
+        if not self.statistics.complete or self.config.clustering in UNWEIGHTED:
             return open_task.rows
         return min(open_task.rows, 2.0 ** len(open_task.variables))
 

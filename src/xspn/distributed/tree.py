@@ -10,13 +10,14 @@ from xspn.core.arrays import IntArray
 from xspn.distributed.passes import Bundle, Packed, Route
 from xspn.distributed.slice import Context
 from xspn.learning.assembly import Record
+from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.learner import fractions_of, learn_task
 from xspn.learning.task import Dependence, Rows, Task
 
 NO_ROWS = Rows(np.zeros(0, dtype=np.int64), np.zeros(0))
-EQUAL_ROWS_MATTER = ("gmm",)  # clusterings that cannot take weights
+ROOT = -1  # the key of the first open task; open tasks have keys below 0, records are counted from 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ def _learn(packed: Sequence[Packed], open_task: OpenTask, config: LearnConfig) -
     own = BinaryData(
         np.concatenate([nothing, *(bits for bits, _ in found)]), np.concatenate([[], *(w for _, w in found)])
     )
-    if own.complete and config.clustering not in EQUAL_ROWS_MATTER:  # rows of which nothing is seen here must stay
+    if own.complete and config.clustering not in UNWEIGHTED:  # rows of which nothing is seen here must stay
         own = BinaryData.of(own.bits, own.weights)
     task = open_task.task(Rows(np.arange(len(own.bits)), own.weights))
     data = own
@@ -80,9 +81,6 @@ def without_rows(record: Record) -> Record:
     """Return a record that no longer knows its rows: they would travel for nothing."""
     below = [replace(task, rows=NO_ROWS, context=None) for task in record.below]
     return replace(record, task=replace(record.task, rows=NO_ROWS, context=None), below=below)
-
-
-ROOT = -1  # the key of the first open task; open tasks have keys below 0, records are counted from 0
 
 
 @dataclass(eq=False)

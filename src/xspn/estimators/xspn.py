@@ -22,6 +22,7 @@ from xspn.estimators.parameters import LearnerParameters
 from xspn.estimators.progress import learning_progress
 from xspn.learning.assembly import Learned
 from xspn.learning.binary import binary_table
+from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_ensemble
@@ -33,8 +34,6 @@ from xspn.learning.trace import Trace
 
 if TYPE_CHECKING:
     from xspn.distributed.growth import PassReport
-
-EQUAL_ROWS_MATTER = ("gmm",)  # clusterings that cannot take weights
 
 
 class XSPN(LearnerParameters, DensityEstimator):
@@ -169,7 +168,7 @@ class XSPN(LearnerParameters, DensityEstimator):
     def _data(self, cells: AnyArray, weights: FloatArray | None, config: LearnConfig) -> TrainingData:
         """Return the rows as the learner wants them: bits where all columns are binary."""
         refuse_if_too_large(len(cells), [domain for domain in self.columns_.domains if domain is not None])
-        merge = config.clustering not in EQUAL_ROWS_MATTER
+        merge = config.clustering not in UNWEIGHTED
         if self.columns_.are_binary:
             bits = binary_table(cells, self.columns_.names, allow_missing=True)
             return BinaryData.of(bits, weights, merge_equal_rows=merge)

@@ -20,6 +20,7 @@ from xspn.learning.steps import step
 from xspn.learning.summary import BinarySummary
 
 TOLERANCE = 1e-3  # of EM, in nats per row
+UNWEIGHTED = ("gmm",)  # clusterings that cannot take weights: equal rows are not merged for them
 
 clusterings: "Registry[Callable[[BinarySummary, int], Split | None]]" = Registry("clustering")
 

@@ -24,6 +24,7 @@ from xspn.leaves.smoothing import Smoothing
 ROUNDING = 1e-9  # how much of itself a log-likelihood may lose to rounding
 
 M = TypeVar("M")
+STEP_DECAY = 0.7  # of stepwise EM: step k has size (k + 2)^−decay (Liang and Klein, 2009)
 
 
 @dataclass
@@ -85,9 +86,6 @@ class Course(Generic[M]):
         if self.valid_log_likelihoods:
             return self.valid_log_likelihoods[index] > self.valid_log_likelihoods[self.best]
         return not self.keeps_best or self.log_likelihoods[index] >= self.log_likelihoods[self.best]
-
-
-STEP_DECAY = 0.7  # of stepwise EM: step k has size (k + 2)^−decay (Liang and Klein, 2009)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from xspn.core.logspace import log_binomials
 from xspn.learning.mevm.partition import BlockPartition
 from xspn.learning.partial_counts import chances_given_total, seen_and_ones
 
+ENOUGH_ROWS = 20_000  # to tell which blocks go together
+SAMPLED_FRACTION, SAMPLED_AT_LEAST = 0.05, 200  # so few rows that two samples give two trees
+
 
 def singleton_blocks(n: int) -> BlockPartition:
     """Return blocks of one variable each."""
@@ -97,10 +100,6 @@ class CountedRows:
             mean = np.average(fraction[seen], weights=self.weights[seen]) if seen.any() else 0.0
             columns.append(np.where(seen, fraction, mean) * np.sqrt(n))
         return np.stack(columns, axis=1)
-
-
-ENOUGH_ROWS = 20_000  # to tell which blocks go together
-SAMPLED_FRACTION, SAMPLED_AT_LEAST = 0.05, 200  # so few rows that two samples give two trees
 
 
 @dataclass(frozen=True)

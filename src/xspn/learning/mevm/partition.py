@@ -15,6 +15,7 @@ from xspn.core.logspace import log_binomials
 from xspn.learning.leaf_learners.blocks import blocks_of_similar_means
 
 PRIOR_MASS = 1.0  # of the uniform Dirichlet prior on a block's counts: one row's worth of doubt
+MOST_CUTS = 24  # between columns sorted by mean: the widest gaps
 
 
 class Evidence:
@@ -86,7 +87,6 @@ BlockPartition = tuple[IntArray, ...]
 
 
 Structure = Literal["evidence", "welch"]
-MOST_CUTS = 24  # between columns sorted by mean: the widest gaps
 
 
 def find_blocks(
