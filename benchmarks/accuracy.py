@@ -99,7 +99,7 @@ def _score(data: datasets.Dataset, seed: int, test: str | None) -> tuple[float, 
 
 def ablation(only: Sequence[str], _: int) -> None:
     print("What each part adds: test log-likelihood with and without exchangeable leaves")
-    names = ("one circuit", "pruned", "setting chosen", "bag", "copies", "trees", "all of them")
+    names = ("one circuit", "setting chosen", "ensemble", "copies", "hclts", "all of them")
     print(f"  {'data':<12}{'leaves':<16}" + "".join(f"{name:>16}" for name in names))
     for name in only:
         data = datasets.load(name)
@@ -112,12 +112,12 @@ def ablation(only: Sequence[str], _: int) -> None:
 def _ladder(data: datasets.Dataset, test: str | None) -> list[float | None]:
     """Return the test log-likelihoods of one circuit, of the components of the best mixture, and of all of it."""
     whole, _ = fitted(data, exchangeability=test, quality="best")
-    chosen = max(whole.search_.tried, key=lambda tried: tried.single).config
-    setting = {name: getattr(chosen, name) for name in ("independence_threshold", "min_instances", "fallback")}
-    singles = [fitted(data, exchangeability=test, **own)[0] for own in ({}, {"options": {"prune": True}}, setting)]
-    kinds, root = [part.kind for part in whole.search_.parts], whole.circuit_.root
+    chosen = max(whole.search_.trials, key=lambda trial: trial.single).config
+    setting = {name: getattr(chosen, name) for name in ("independence_threshold", "min_instances", "leaf_learner")}
+    singles = [fitted(data, exchangeability=test, **own)[0] for own in ({}, setting)]
+    kinds, root = [one.kind for one in whole.search_.components], whole.circuit_.root
     parts = dict(zip(kinds, root.children if len(kinds) > 1 else [root], strict=True))
-    earned = [parts.get(kind) for kind in ("bag", "copies", "trees")]
+    earned = [parts.get(kind) for kind in ("ensemble", "copies", "hclts")]
     roots = [*(model.circuit_.root for model in singles), *earned, root]
     return [None if root is None else float(Circuit(root).log_likelihood(data.test).mean()) for root in roots]
 

@@ -99,7 +99,7 @@ def memory() -> None:
 
 def plain_circuit(name: str) -> Circuit:
     """A learned circuit of sums, products and Bernoulli leaves, which every library can hold."""
-    model = XSPN(exchangeability=None, fallback="factorized", random_state=0).fit(datasets.load(name).train)
+    model = XSPN(exchangeability=None, leaf_learner="factorized", random_state=0).fit(datasets.load(name).train)
 
     def within(node: Node, children: list[Node]) -> Node:
         if isinstance(node, Bernoulli):

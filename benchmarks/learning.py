@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from xspn import XSPN, datasets, exchangeability_test
 from xspn.learning.exchangeability import TestResult, full_test, global_test, pairwise_test, tests
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 from xspn.paper.datasets.synthetic import CONSTRAINTS
 from xspn.paper.experiments.data import rows_to_choose_on
 from xspn.paper.experiments.models import STRUCTURE, WITH_TEST, grid
@@ -106,10 +106,10 @@ def calibration() -> None:
     print(f"  the authors' pairwise test {by_pairs / 500:.1%} (fewer than 20 %)  {verdict(by_pairs < 100)}")
 
 
-def two_blocks(rng: np.random.Generator) -> Summary:
+def two_blocks(rng: np.random.Generator) -> BinarySummary:
     """Two blocks, each with a probability of its own in every row: strongly correlated inside, independent between."""
     p = np.repeat(rng.beta(0.5, 0.5, size=(500, 2)), 10, axis=1)
-    return Summary.of((rng.random((500, 20)) < p).astype(np.float32), np.ones(500))
+    return BinarySummary.of((rng.random((500, 20)) < p).astype(np.float32), np.ones(500))
 
 
 # -- pairwise against full -------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def compare_decisions(bits: np.ndarray) -> tuple[list[bool], str]:
     agree: list[bool] = []
     differing: list[str] = []
 
-    def both(summary: Summary) -> TestResult:
+    def both(summary: BinarySummary) -> TestResult:
         by_pairs, by_cells = pairwise_test(summary), full_test(summary)
         agree.append(by_pairs.rejects(0.05) == by_cells.rejects(0.05))
         if not agree[-1]:

@@ -14,7 +14,7 @@ from xspn import XSPN
 from xspn.data.domain import Domain
 from xspn.learning.exchangeability import TestResult
 from xspn.learning.exchangeability import global_test as test_of_bits
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 from xspn.learning.tables.exchangeability import global_test as test_of_table
 from xspn.learning.tables.summary import Column, TableSummary
 
@@ -25,7 +25,7 @@ LEAST_POWER = 0.95
 
 
 def bits(cells: np.ndarray) -> TestResult:
-    return test_of_bits(Summary.of(cells.astype(np.float32), np.ones(len(cells))))
+    return test_of_bits(BinarySummary.of(cells.astype(np.float32), np.ones(len(cells))))
 
 
 def table(cells: np.ndarray, domain: Domain) -> TestResult:

@@ -22,7 +22,7 @@ from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability import global_test as binary_global_test
 from xspn.learning.learner import learn
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 from xspn.learning.tables import TableData
 from xspn.learning.tables.exchangeability import global_test, pairwise_test
 from xspn.learning.tables.independence import independence_p_values
@@ -155,7 +155,7 @@ def five() -> None:
             start = perf_counter()
             ours.append(learned(X[train], domains).log_likelihood(X[test]))
             middle = perf_counter()
-            product = learned(X[train], domains, min_instances=10**9, fallback="factorized")
+            product = learned(X[train], domains, min_instances=10**9, leaf_learner="factorized")
             alone.append(product.log_likelihood(X[test]))
             between = perf_counter()
             scores, k = mixture_by_bic(X[train], X[test], domains)
@@ -227,7 +227,7 @@ def rejections(kind, rng, rows, fraction):
     if kind == "bits":
         X = with_missing((rng.random((rows, 8)) < rng.beta(0.5, 0.5, (rows, 1))).astype(float))
         alone = (rng.random((rows, 2)) < 0.3).astype(float)
-        tests = [binary_global_test(Summary.of(X.astype(np.float32), np.ones(rows)))]
+        tests = [binary_global_test(BinarySummary.of(X.astype(np.float32), np.ones(rows)))]
         domain = Domain.binary()
     else:
         X, domain = null_columns(kind, rng, rows, 8)

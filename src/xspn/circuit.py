@@ -24,7 +24,7 @@ from xspn.inference import moments, mpe, queries
 from xspn.inference.moments import Moments
 from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
-from xspn.learning.parameters import EMOptions, fit_parameters
+from xspn.learning.em import EMOptions, fit_parameters
 from xspn.leaves import Smoothing
 
 Variable = int | str

@@ -50,10 +50,10 @@ def test_fit_with_more_effort(run, survey, tmp_path):
     one = answer(run, *common, "-o", tmp_path / "one.json")
     more = answer(run, *common, "-o", tmp_path / "more.json", "--quality", "balanced")
     assert more["parameters"] > one["parameters"]
-    assert sum(part["share"] for part in more["parts"]) == pytest.approx(1.0)
+    assert sum(part["weight"] for part in more["parts"]) == pytest.approx(1.0)
     assert one["parts"] == []
     _, out, _ = run(*common, "-o", tmp_path / "more.json", "--quality", "balanced")
-    assert f"made of     {more['parts'][0]['share']:.0%} {more['parts'][0]['kind']}" in out
+    assert f"made of     {more['parts'][0]['weight']:.0%} {more['parts'][0]['kind']}" in out
 
 
 def test_fit_for_programs(run, survey, tmp_path):
@@ -107,7 +107,7 @@ def test_settings_reach_the_learner(run, survey, tmp_path):
     settings = [
         "--exchangeability",
         "none",
-        "--fallback",
+        "--leaf-learner",
         "factorized",
         "--min-instances",
         "1000",

@@ -69,7 +69,7 @@ def test_memory_that_runs_out_is_an_error_of_ours(rng, monkeypatch):
     def none(*_: object) -> None:
         raise MemoryError("Unable to allocate 9 GiB")
 
-    monkeypatch.setattr("xspn.estimators.xspn.learn_bag", none)
+    monkeypatch.setattr("xspn.estimators.xspn.learn_ensemble", none)
     with pytest.raises(MemoryLimitError, match=r"Unable to allocate 9 GiB.*take a sample of the rows"):
         XSPN(random_state=0).fit(table(rng))
 

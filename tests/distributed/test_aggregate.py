@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.learning import random_table
-from xspn.distributed.aggregate import Aggregate
-from xspn.distributed.summary import RemoteSummary
+from xspn.distributed.summary import Aggregate, RemoteSummary
 from xspn.learning.exchangeability.full import full_test
 from xspn.learning.exchangeability.global_test import global_test
-from xspn.learning.independence.g_test import g_statistics
-from xspn.learning.summary import Summary
+from xspn.learning.independence import g_statistics
+from xspn.learning.summary import BinarySummary
 
 PROPERTIES = ("pairs", "ones", "seen", "totals", "seen_pairs", "ones_where_seen")
 
@@ -40,7 +39,7 @@ def summed(cells, weights, cuts, complete):
 def test_sums_of_parts_are_those_of_the_whole(seed, columns, missing, weighted):
     cells = cells_of(seed, 60, columns, missing)
     weights = np.random.default_rng(seed).integers(1, 9, size=60) / (8.0 if weighted else 1.0)
-    whole = Summary.of(cells, weights)
+    whole = BinarySummary.of(cells, weights)
     found = summed(cells, weights, [7, 7, 40], complete=missing == 0)
     assert (found.n, found.total, found.complete) == (whole.n, whole.total, whole.complete)
     for name in PROPERTIES:
@@ -53,7 +52,7 @@ def test_sums_of_parts_are_those_of_the_whole(seed, columns, missing, weighted):
 def test_assignments_are_counted_where_the_full_test_asks(rng):
     cells = cells_of(3, 80, 4, 0.0)
     found = summed(cells, np.ones(80), [11, 50], complete=True)
-    assert full_test(found).p_value == pytest.approx(full_test(Summary.of(cells, np.ones(80))).p_value)
+    assert full_test(found).p_value == pytest.approx(full_test(BinarySummary.of(cells, np.ones(80))).p_value)
     with pytest.raises(ValueError, match="not counted"):
         _ = RemoteSummary(Aggregate.of(cells, np.ones(80), complete=True), cells, np.ones(80)).assignments
 
@@ -61,7 +60,7 @@ def test_assignments_are_counted_where_the_full_test_asks(rng):
 def test_a_slice_without_holes_in_a_table_with_holes_is_complete():
     cells = cells_of(5, 40, 5, 0.0)
     found = summed(cells, np.ones(40), [20], complete=False)
-    whole = Summary.of(cells, np.ones(40))
+    whole = BinarySummary.of(cells, np.ones(40))
     assert found.complete
     np.testing.assert_array_equal(found.totals, whole.totals)
     assert found.seen_pairs == 40.0
@@ -69,8 +68,8 @@ def test_a_slice_without_holes_in_a_table_with_holes_is_complete():
 
 def test_columns_that_nobody_saw_are_left_out_exactly():
     cells = np.insert(cells_of(6, 50, 4, 0.2), 1, np.nan, axis=1)
-    found = summed(cells, np.ones(50), [25], complete=False).columns(np.array([0, 2, 3, 4]))
-    whole = Summary.of(cells[:, [0, 2, 3, 4]], np.ones(50))
+    found = summed(cells, np.ones(50), [25], complete=False).part(np.array([0, 2, 3, 4]))
+    whole = BinarySummary.of(cells[:, [0, 2, 3, 4]], np.ones(50))
     assert isinstance(found, RemoteSummary)
     np.testing.assert_allclose(found.totals, whole.totals)
     assert global_test(found).statistic == pytest.approx(global_test(whole).statistic)
@@ -79,14 +78,14 @@ def test_columns_that_nobody_saw_are_left_out_exactly():
 def test_other_columns_are_those_of_the_sample_scaled_to_all_rows():
     cells = cells_of(7, 60, 5, 0.0)
     aggregate = Aggregate.of(cells, np.ones(60), complete=True)
-    found = RemoteSummary(aggregate, cells[:20], np.ones(20)).columns(np.array([1, 3]))
-    np.testing.assert_allclose(found.totals, 3 * Summary.of(cells[:20][:, [1, 3]], np.ones(20)).totals)
+    found = RemoteSummary(aggregate, cells[:20], np.ones(20)).part(np.array([1, 3]))
+    np.testing.assert_allclose(found.totals, 3 * BinarySummary.of(cells[:20][:, [1, 3]], np.ones(20)).totals)
 
 
 def test_rows_of_the_surroundings_are_added():
     cells, around = cells_of(8, 30, 4, 0.0), cells_of(9, 10, 4, 0.0)
-    found = summed(cells, np.ones(30), [4], complete=True).with_context(around, np.full(10, 0.2))
-    whole = Summary.of(np.concatenate([cells, around]), np.concatenate([np.ones(30), np.full(10, 0.2)]))
+    found = summed(cells, np.ones(30), [4], complete=True).with_rows(around, np.full(10, 0.2))
+    whole = BinarySummary.of(np.concatenate([cells, around]), np.concatenate([np.ones(30), np.full(10, 0.2)]))
     for name in ("total", "pairs", "totals"):
         np.testing.assert_allclose(getattr(found, name), getattr(whole, name))
 

@@ -11,12 +11,12 @@ from support.distributed import grown, growth_of, in_blocks
 from support.learning import two_clusters
 from xspn.core.errors import DataError, FormatError, ParameterError
 from xspn.distributed import growth as growth_module
-from xspn.distributed.checkpoint import Checkpoint, identity
-from xspn.distributed.limits import Limits
+from xspn.distributed.checkpoint import SCHEMA, Checkpoint, identity
+from xspn.distributed.gathering import GatherLimits
 from xspn.io.json_format import to_json
 from xspn.learning.config import LearnConfig
 
-LIMITS = Limits(gather_cells=400, sample_rows=300)
+LIMITS = GatherLimits(gather_cells=400, sample_rows=300)
 
 
 class StoppedError(Exception):
@@ -78,7 +78,7 @@ def test_other_data_and_other_settings_are_refused(table, tmp_path):
         ("", "not a checkpoint"),
         ("[1]", "not a checkpoint"),
         ('{"format": "xspn-circuit", "schema": 1}', "damaged, or of another version"),
-        ('{"format": "xspn-checkpoint", "schema": 1, "digest": "x"}\n{}', "damaged"),
+        ('{"format": "xspn-checkpoint", "schema": 2, "digest": "x"}\n{}', "damaged"),
     ],
 )
 def test_what_is_no_checkpoint_is_refused(table, tmp_path, content, message):
@@ -103,14 +103,14 @@ def test_a_folder_as_the_file_is_refused(table, tmp_path):
 
 @pytest.fixture(scope="module")
 def unfinished(tmp_path_factory):
-    """A checkpoint of a fit that stopped with places open, its content, and what loads it again."""
+    """A checkpoint of a fit that stopped with tasks open, its content, and what loads it again."""
     rng = np.random.default_rng(5)
     rows, _ = two_clusters(rng, 800, 8)
     rows = np.where(rng.random(rows.shape) < 0.1, np.nan, rows)
     growth = growth_of(in_blocks(rows, 200), LIMITS)
-    tree = growth.seedling(2)
+    tree = growth.root_tree(2)
     path = tmp_path_factory.mktemp("checkpoint") / "fit.json"
-    own = Checkpoint.at(path, identity(growth.facts, growth.table.layout, LearnConfig(), 2, LIMITS))
+    own = Checkpoint.at(path, identity(growth.statistics, growth.table.layout, LearnConfig(), 2, LIMITS))
     while len(tree.records) < 4:
         growth._advance(tree)
     assert tree.open
@@ -118,9 +118,9 @@ def unfinished(tmp_path_factory):
 
     def load(content):
         text = content if isinstance(content, str) else json.dumps(content)
-        head = {"format": "xspn-checkpoint", "schema": 1, "digest": hashlib.sha256(text.encode()).hexdigest()}
+        head = {"format": "xspn-checkpoint", "schema": SCHEMA, "digest": hashlib.sha256(text.encode()).hexdigest()}
         path.write_text(f"{json.dumps(head)}\n{text}\n")
-        return own.load(growth.seedling(2).open[-1])
+        return own.load(growth.root_tree(2).open[-1])
 
     return json.loads(path.read_text().splitlines()[1]), load
 
@@ -170,7 +170,7 @@ def test_altered_checkpoints_are_refused_whatever_was_altered(unfinished, seed):
     ("change", "message"),
     [
         (lambda data: data["tree"]["open"][0].update(seed=7), "seed and depth do not follow"),
-        (lambda data: data["tree"]["open"][0].update(variables=[0]), "node|place"),
+        (lambda data: data["tree"]["open"][0].update(variables=[0]), "node|open task"),
         (lambda data: data["tree"]["open"][0].update(rows=1e9), "more rows than the table has"),
         (lambda data: data["tree"]["records"][0].update(total=5.0), "total"),
         (lambda data: data["tree"].update(parents=[None] * len(data["tree"]["parents"])), "node"),

@@ -23,8 +23,7 @@ from xspn import XSPN
 from xspn.cli import main
 from xspn.core.errors import ClusterError, DataError
 from xspn.distributed import growth
-from xspn.distributed.cluster import connected
-from xspn.distributed.scheduler import current_client
+from xspn.distributed.cluster import connected, current_client
 from xspn.io.json_format import to_json
 from xspn.paper.experiments.plan import plan
 from xspn.paper.experiments.runner import RunOutcome, run_units
@@ -126,8 +125,8 @@ def test_bags_and_grid_searches_are_the_same_on_the_cluster(client, table):
     there = GridSearchCV(XSPN(random_state=0), grid, cv=2).fit(table)
     here = GridSearchCV(XSPN(random_state=0), grid, cv=2, n_jobs=1).fit(table)
     np.testing.assert_array_equal(there.cv_results_["mean_test_score"], here.cv_results_["mean_test_score"])
-    bag = XSPN(n_estimators=3, random_state=0).fit(table)
-    assert to_json(bag.circuit_) == to_json(XSPN(n_estimators=3, n_jobs=1, random_state=0).fit(table).circuit_)
+    ensemble = XSPN(n_estimators=3, random_state=0).fit(table)
+    assert to_json(ensemble.circuit_) == to_json(XSPN(n_estimators=3, n_jobs=1, random_state=0).fit(table).circuit_)
 
 
 @pytest.fixture
@@ -208,7 +207,7 @@ def test_the_cluster_says_what_a_model_is_made_of(client, files, tmp_path, capsy
     more = ["--quality", "balanced", "--exclude", "number", "--json", "--cluster", client.scheduler.address]
     assert main(["fit", str(files), "-o", str(tmp_path / "model.json"), *more]) == 0
     parts = json.loads(capsys.readouterr().out)["parts"]
-    assert sum(part["share"] for part in parts) == pytest.approx(1.0)
+    assert sum(part["weight"] for part in parts) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

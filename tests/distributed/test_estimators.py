@@ -1,5 +1,7 @@
 """XSPN and XSPNClassifier on Dask tables and Parquet paths: fitted where the rows are, asked lazily."""
 
+from collections import Counter
+
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -46,7 +48,7 @@ def test_a_small_table_gives_the_local_circuit(table, frame, tmp_path):
     assert to_json(array.circuit_) == to_json(XSPN(random_state=4).fit(table).circuit_)
 
 
-def test_validation_rows_may_be_elsewhere_too(table):
+def test_validation_rows_may_be_out_of_core_too(table):
     here = XSPN(quality="balanced", random_state=0).fit(table, X_valid=table[:200])
     there = XSPN(quality="balanced", random_state=0).fit(in_blocks(table), X_valid=in_blocks(table[:200]))
     assert to_json(there.circuit_) == to_json(here.circuit_)
@@ -77,7 +79,11 @@ def test_a_large_table_is_learned_where_it_is(table, frame, tmp_path, kind):
     else:
         assert model.feature_names_in_.tolist() == list("abcdef")
         assert model.sample(3, random_state=0).dtypes.to_dict() == frame.dtypes.to_dict()
-    assert "independent" in model.explain() or "exchangeable" in model.explain()
+    assert [entry.rows for entry in model.trace_ if entry.branch is None] == [len(table)]
+    done = Counter(entry.operation.value for entry in model.trace_)
+    decisions = next(line for line in model.explain().splitlines() if line.startswith("Decisions: "))
+    told = decisions.removeprefix("Decisions: ").removesuffix(".").split("; ")
+    assert sorted(told) == sorted(f"{count} × {operation}" for operation, count in done.items())
     again = model.fit(table)
     assert not hasattr(again, "passes_")
 
@@ -93,12 +99,12 @@ def test_weights_count_rows(table):
     assert model.score(table) == pytest.approx(local.score(table), rel=0.03)
 
 
-def test_bags_are_learned_on_samples_of_the_rows(table, tmp_path):
+def test_ensembles_are_learned_on_samples_of_the_rows(table, tmp_path):
     with dask.config.set(TINY):
-        model = XSPN(n_estimators=3, random_state=0).fit(in_blocks(table, 200), checkpoint=tmp_path / "bag.json")
+        model = XSPN(n_estimators=3, random_state=0).fit(in_blocks(table, 200), checkpoint=tmp_path / "ensemble.json")
     assert len(model.circuit_.root.children) == 3
     assert model.score(table) > XSPN(random_state=0).fit(table).score(table) - 0.2
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"bag.json.{k}" for k in range(3)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"ensemble.json.{k}" for k in range(3)]
 
 
 def test_binarized_numbers_are_learned_where_they_are(rng):
@@ -121,7 +127,7 @@ def test_large_tables_must_be_binary(frame):
         assert XSPN(domains="binary", random_state=0).fit(dd.from_pandas(frame, npartitions=2)).n_features_in_ == 6
 
 
-def test_a_checkpoint_is_for_tables_elsewhere(table, tmp_path):
+def test_a_checkpoint_is_for_out_of_core_tables(table, tmp_path):
     with pytest.raises(ParameterError, match="checkpoint"):
         XSPN().fit(table, checkpoint=tmp_path / "fit.json")
     with dask.config.set(TINY):

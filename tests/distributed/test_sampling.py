@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xspn.distributed.sampling import ALL, drawn, threshold
+from xspn.distributed.passes import ALL, drawn, threshold
 
 
 def test_everything_is_drawn_where_little_is_there():

@@ -134,7 +134,7 @@ def test_bad_values_at_query_time_are_refused_by_their_place(kind, rng):
         ("n_estimators", 0, "n_estimators: expected a whole number of at least 1, found 0"),
         ("exchangeability", "globl", "unknown exchangeability test 'globl'; did you mean 'global'"),
         ("clustering", "kmean", "unknown clustering 'kmean'; did you mean 'kmeans'"),
-        ("fallback", "block", "unknown fallback 'block'; did you mean 'blocks'"),
+        ("leaf_learner", "block", "unknown leaf learner 'block'; did you mean 'blocks'"),
         ("options", {"component": "two"}, "options: unknown setting 'component'; did you mean 'components'"),
         ("random_state", "seed", "random_state"),
         ("n_jobs", 0, "n_jobs: expected a number of workers, −1 for all cores, or None, found 0"),
@@ -190,8 +190,8 @@ def test_the_full_test_refuses_wide_tables(rng):
 def test_a_column_without_values_needs_no_smoothing(rng):
     X = rng.integers(0, 2, (60, 4)).astype(float)
     X[:, 1] = np.nan
-    for fallback in ("auto", "factorized", "chow_liu", "blocks"):
-        model = XSPN(smoothing=0.0, fallback=fallback, random_state=0).fit(X)
+    for leaf_learner in ("auto", "factorized", "chow_liu", "blocks"):
+        model = XSPN(smoothing=0.0, leaf_learner=leaf_learner, random_state=0).fit(X)
         assert model.circuit_.marginals()[0, 1] == pytest.approx(0.5)
         assert np.isfinite(model.score(X))
 

@@ -305,8 +305,8 @@ def test_a_column_of_any_type_may_be_all_missing(dtype):
     assert model.impute(table)["other"].tolist() == other.tolist()
 
 
-@pytest.mark.parametrize("fallback", ["auto", "blocks", "factorized", "chow_liu", "exchangeable"])
-def test_columns_without_a_single_cell_and_without_smoothing(fallback, rng):
+@pytest.mark.parametrize("leaf_learner", ["auto", "blocks", "factorized", "chow_liu", "exchangeable"])
+def test_columns_without_a_single_cell_and_without_smoothing(leaf_learner, rng):
     bits = np.column_stack([rng.integers(0, 2, (30, 2)).astype(float), np.full((30, 4), np.nan)])
-    model = XSPN(smoothing=0.0, fallback=fallback, random_state=0).fit(bits)
+    model = XSPN(smoothing=0.0, leaf_learner=leaf_learner, random_state=0).fit(bits)
     assert np.isfinite(model.score(bits))

@@ -42,7 +42,7 @@ def test_infinities_are_refused_though_missing_values_are_not(rng):
 def test_a_grid_search_finds_the_better_setting(rng):
     X, _ = two_clusters(rng, rows=150)
     grid = {"min_instances": [10, 10_000], "exchangeability": ["global", None]}
-    search = GridSearchCV(XSPN(fallback="factorized", random_state=0), grid, cv=3).fit(X)
+    search = GridSearchCV(XSPN(leaf_learner="factorized", random_state=0), grid, cv=3).fit(X)
     assert search.best_params_["min_instances"] == 10
     assert search.best_estimator_.circuit_.n_variables == 8
     assert search.best_score_ == pytest.approx(search.cv_results_["mean_test_score"].max())

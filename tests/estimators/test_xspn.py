@@ -202,7 +202,7 @@ def test_validation_rows_are_scored_and_change_nothing(table):
         (lambda rows: rows + 1, "X_valid: expected one of 0, 1 or NaN, found 2 at row"),
     ],
 )
-@pytest.mark.parametrize(("quality", "learner"), [("fast", "learn_bag"), ("balanced", "learn_well")])
+@pytest.mark.parametrize(("quality", "learner"), [("fast", "learn_ensemble"), ("balanced", "search")])
 def test_what_is_wrong_with_validation_rows_is_said_before_learning(table, spoil, said, quality, learner, monkeypatch):
     monkeypatch.setattr(xspn_module, learner, lambda *_: pytest.fail("learned too early"))
     with pytest.raises(DataError, match=said):
@@ -241,7 +241,7 @@ def interrupt(monkeypatch, error=KeyboardInterrupt):
     def stop(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(xspn_module, "learn_bag", stop)
+    monkeypatch.setattr(xspn_module, "learn_ensemble", stop)
 
 
 @pytest.mark.parametrize("verbose", [0, 1])

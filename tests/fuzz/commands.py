@@ -248,7 +248,7 @@ class Typist:
             *self.maybe(0.1, "--exchangeability", lambda: self.one("global", "pairwise", "full", "none", "globl")),
             *self.maybe(0.1, "--clustering", lambda: self.one("auto", "bernoulli", "variable", "gmm", "kmeans", "k")),
             *self.maybe(
-                0.1, "--fallback", lambda: self.one("factorized", "exchangeable", "chow_liu", "blocks", "sparing")
+                0.1, "--leaf-learner", lambda: self.one("factorized", "exchangeable", "chow_liu", "blocks", "sparse")
             ),
             *self.maybe(0.05, "--n-estimators", lambda: self.one("2", "0", "-3")),
             *self.maybe(0.05, "--jobs", lambda: self.one("1", "0", "-5")),

@@ -31,7 +31,7 @@ from fuzz.mutations import (
 from support.distributed import grown, in_blocks
 from support.learning import two_clusters
 from xspn import XSPN, Bernoulli, Circuit, XSPNError, load, save
-from xspn.distributed.limits import Limits
+from xspn.distributed.gathering import GatherLimits
 from xspn.io import open_program, save_program, to_json
 from xspn.paper.experiments import report
 from xspn.paper.experiments.plan import plan
@@ -183,7 +183,7 @@ def damaged_program(rng, name, content):
 
 # -- checkpoints -------------------------------------------------------------------------------------------------------
 
-LIMITS = Limits(gather_cells=200, sample_rows=100)
+LIMITS = GatherLimits(gather_cells=200, sample_rows=100)
 
 
 class StoppedError(Exception):

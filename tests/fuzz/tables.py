@@ -225,7 +225,7 @@ def settings(rng):
         "shrinkage": [0.0, 1e300],
         "exchangeability": [None, "pairwise", "full", "nothing"],
         "clustering": ["gmm", "kmeans", "variable", "bernoulli", 3],
-        "fallback": ["factorized", "chow_liu", "blocks", "exchangeable", "sparing"],
+        "leaf_learner": ["factorized", "chow_liu", "blocks", "exchangeable", "sparse"],
         "significance": [0.0, 1.0, 2.0, float("nan")],
         "independence_threshold": [0.0, 1e9, float("inf"), -1],
         "n_estimators": [2, 0],

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from support.learning import total_probability, worlds
 from xspn.circuit import Circuit
 from xspn.learning.clustering import clusterings
-from xspn.learning.config import LearnConfig, PublishedProgram
+from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability import tests
-from xspn.learning.fallback import fallbacks
+from xspn.learning.leaf_learners import leaf_learners
 from xspn.learning.learner import learn
 
 
@@ -44,10 +44,13 @@ def configs(draw):
         shrinkage=draw(st.sampled_from([0.0, 2.0])),
         exchangeability=draw(st.sampled_from([None, *tests])),
         clustering=draw(st.sampled_from([name for name in clusterings if name not in ("gmm", "kmeans")])),
-        fallback=draw(st.sampled_from(list(fallbacks))),
-        published=draw(
-            st.none() | st.builds(PublishedProgram, rows_first=st.booleans(), score_overrules=st.booleans())
-        ),
+        leaf_learner=draw(st.sampled_from(list(leaf_learners))),
+        count_spread=draw(st.sampled_from(["assignments", "values"])),
+        fallback_count_spread=draw(st.sampled_from(["assignments", "values"])),
+        components=draw(st.sampled_from(["all", "two"])),
+        constants=draw(st.sampled_from(["together", "apart"])),
+        score_overrules=draw(st.booleans()),
+        rows_first=draw(st.booleans()),
     )
 
 

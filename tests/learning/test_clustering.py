@@ -62,11 +62,15 @@ def test_a_row_of_weight_two_is_two_rows(rng, name):
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
-def test_fractional_weights_are_taken(rng, name):
-    for _ in range(20):
-        table = random_table(rng, 40, 5)
-        split = clusterings[name](summary(table, rng.random(40)), 0)
-        assert split is None or np.isfinite(split.score)
+def test_fractional_weights_count_as_fractions_of_a_row(rng, name):
+    table, _ = two_clusters(rng, rows=60)
+    times = rng.integers(1, 4, size=60)
+    merged = clusterings[name](summary(table, times / 4), 1)
+    repeated = clusterings[name](summary(np.repeat(table, times, axis=0), np.full(times.sum(), 0.25)), 1)
+    assert agreement(np.repeat(merged.labels, times), repeated.labels) == 1.0
+    assert merged.variable == repeated.variable
+    assert merged.score == pytest.approx(repeated.score)
+    assert merged.score < clusterings[name](summary(table, times), 1).score - 1, "a quarter of the rows tells less"
 
 
 def test_a_gaussian_mixture_refuses_weights(rng):
@@ -136,7 +140,7 @@ def test_the_rule_says_of_each_row_what_the_clustering_said(rng, name, missing):
     table[rng.random(table.shape) < missing] = np.nan
     own = summary(table, rng.integers(1, 3, size=120))
     split = clusterings[name](own, 2)
-    shares = split.rule.shares(own.rows()[0])
-    np.testing.assert_array_equal(shares > 0.5, split.labels == 1)
-    if split.shares is not None:
-        np.testing.assert_allclose(shares, split.shares, rtol=1e-4, atol=1e-6)  # EM works in single precision
+    second = split.rule.responsibilities(own.rows()[0])
+    np.testing.assert_array_equal(second > 0.5, split.labels == 1)
+    if split.responsibilities is not None:
+        np.testing.assert_allclose(second, split.responsibilities, rtol=1e-4, atol=1e-6)  # EM works in single precision

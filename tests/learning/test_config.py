@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from support.learning import summary
 from xspn.core.errors import ParameterError, RegistryError, XSPNError
 from xspn.learning.config import LearnConfig, PublishedProgram
+from xspn.learning.slice import BinarySlice
 
 BAD = {
     "min_instances": [0, -1, 2.5, "20", None, True],
@@ -36,7 +38,7 @@ def test_a_bad_value_of_the_papers_program_is_refused_too(name, value):
     [
         ("exchangeability", "globl", "unknown exchangeability test 'globl'; did you mean 'global'"),
         ("clustering", "bernouli", "unknown clustering 'bernouli'; did you mean 'bernoulli'"),
-        ("fallback", "chowliu", "unknown fallback 'chowliu'; did you mean 'chow_liu'"),
+        ("leaf_learner", "chowliu", "unknown leaf learner 'chowliu'; did you mean 'chow_liu'"),
         ("clustering", None, "unknown clustering None"),
     ],
 )
@@ -68,7 +70,16 @@ def test_the_ends_of_the_ranges_and_numpys_numbers_are_taken(settings):
     LearnConfig(**settings)
 
 
-def test_smoothing_reaches_both_kinds_of_leaves():
-    config = LearnConfig(smoothing=0.7, published=PublishedProgram())
-    assert (config.tested_leaves.smoothing, config.tested_leaves.count_spread) == (0.7, "assignments")
-    assert (config.fallback_leaves.smoothing, config.fallback_leaves.count_spread) == (0.7, "values")
+def test_smoothing_reaches_the_leaves_of_the_test_and_of_the_leaf_learner():
+    alpha, counts = 0.7, np.array([5.0, 2.0, 0.0, 1.0])  # rows with 0, 1, 2 and 3 ones
+    rows = [[0, 0, 0]] * 5 + [[0, 1, 0], [1, 0, 0]] + [[1, 1, 1]]
+    config = LearnConfig(
+        smoothing=alpha, leaf_learner="exchangeable", count_spread="assignments", fallback_count_spread="values"
+    )
+    slice = BinarySlice(summary(rows))
+    classes = np.array([1, 3, 3, 1])  # assignments with so many ones
+    by_assignments = (counts + alpha * classes / 8) / (counts.sum() + alpha)
+    by_values = (counts + alpha) / (counts.sum() + 4 * alpha)
+    for leaf, expected in ((slice.exchangeable(config), by_assignments), (slice.leaf(config), by_values)):
+        one_of_each = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=float)
+        np.testing.assert_allclose(np.exp(leaf.node.log_prob(one_of_each)) * classes, expected)

@@ -1,4 +1,4 @@
-"""Summary statistics against counting by hand, with weights of all kinds."""
+"""BinarySummary statistics against counting by hand, with weights of all kinds."""
 
 import numpy as np
 import pytest

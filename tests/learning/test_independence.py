@@ -7,8 +7,13 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
 from support.learning import random_table, summary
-from xspn.learning.independence import dependent_pairs, groups_exclude_each_other, independent_groups
-from xspn.learning.independence.g_test import components, g_statistics
+from xspn.learning.independence import (
+    components,
+    dependent_pairs,
+    g_statistics,
+    groups_exclude_each_other,
+    independent_groups,
+)
 
 
 def g_by_scipy(first, second, weights):

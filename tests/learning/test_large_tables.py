@@ -11,7 +11,7 @@ from xspn import XSPN, exchangeability_test, exchangeable_groups
 from xspn.data.domain import Domain
 from xspn.data.table import Table
 from xspn.learning import summary as bits_module
-from xspn.learning.independence.g_test import components, components_of_many
+from xspn.learning.independence import components, components_of_many
 from xspn.learning.tables import TableData
 from xspn.learning.tables import summary as tables_module
 from xspn.learning.tables.exchangeability.groups import table_test

@@ -15,7 +15,7 @@ from xspn.learning import steps as steps_module
 from xspn.learning.clustering import Split, clusterings
 from xspn.learning.config import LearnConfig, PublishedProgram
 from xspn.learning.data import BinaryData
-from xspn.learning.ensemble import learn_bag
+from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.learner import learn
 from xspn.learning.policy import Operation
 from xspn.learning.tables import TableData
@@ -23,11 +23,11 @@ from xspn.learning.tables import TableData
 VARIANTS = [
     {},
     {"exchangeability": None},
-    {"exchangeability": "pairwise", "clustering": "bernoulli", "fallback": "factorized"},
-    {"exchangeability": "full", "clustering": "variable", "fallback": "exchangeable"},
-    {"clustering": "kmeans", "fallback": "chow_liu", "published": PublishedProgram()},
-    {"clustering": "variable", "fallback": "blocks", "published": PublishedProgram(rows_first=True)},
-    {"shrinkage": 0.0, "published": PublishedProgram(score_overrules=True)},
+    {"exchangeability": "pairwise", "clustering": "bernoulli", "leaf_learner": "factorized"},
+    {"exchangeability": "full", "clustering": "variable", "leaf_learner": "exchangeable"},
+    {"clustering": "kmeans", "leaf_learner": "chow_liu", "components": "two"},
+    {"clustering": "variable", "leaf_learner": "blocks", "constants": "apart", "rows_first": True},
+    {"shrinkage": 0.0, "count_spread": "assignments", "fallback_count_spread": "assignments"},
 ]
 
 
@@ -93,10 +93,10 @@ def test_the_result_does_not_depend_on_the_number_of_threads(rng, settings):
     assert one == two == four
 
 
-@pytest.mark.parametrize("fallback", ["factorized", "exchangeable", "blocks", "chow_liu"])
-def test_merging_equal_rows_does_not_change_the_circuit(rng, fallback):
+@pytest.mark.parametrize("leaf_learner", ["factorized", "exchangeable", "blocks", "chow_liu"])
+def test_merging_equal_rows_does_not_change_the_circuit(rng, leaf_learner):
     table = random_table(rng, 400, 6)
-    choices = {"clustering": "variable", "fallback": fallback, "min_instances": 10}
+    choices = {"clustering": "variable", "leaf_learner": leaf_learner, "min_instances": 10}
     merged, apart = (learned(table, merge_equal_rows=m, shrinkage=0.0, **choices)[0] for m in (True, False))
     assert to_json(merged) == to_json(apart)
     merged, apart = (learned(table, merge_equal_rows=m, **choices)[0] for m in (True, False))
@@ -105,7 +105,7 @@ def test_merging_equal_rows_does_not_change_the_circuit(rng, fallback):
 
 def test_small_tables_by_hand():
     table = [[0, 1], [1, 1], [1, 1]]
-    circuit, trace = learned(table, smoothing=0.5, fallback="factorized")
+    circuit, trace = learned(table, smoothing=0.5, leaf_learner="factorized")
     # column 1 is constant, column 0 alone is a leaf
     assert [entry.operation for entry in trace] == [Operation.CONSTANTS, Operation.UNIVARIATE, Operation.UNIVARIATE]
     np.testing.assert_allclose(np.exp(circuit.log_likelihood(worlds(2))), np.outer([1.5, 2.5], [0.5, 3.5]).ravel() / 16)
@@ -113,12 +113,7 @@ def test_small_tables_by_hand():
 
 # Both other columns follow column 0, so rows are cut on that; column 1 is constant where column 0 is 0.
 FOLLOWERS = [[0, 0, 0]] * 32 + [[0, 0, 1]] * 8 + [[1, 1, 1]] * 64 + [[1, 0, 1], [1, 1, 0]] * 8
-CUT_FIRST = {
-    "exchangeability": None,
-    "clustering": "variable",
-    "fallback": "factorized",
-    "published": PublishedProgram(rows_first=True, score_overrules=True),
-}
+CUT_FIRST = {"exchangeability": None, "clustering": "variable", "rows_first": True, "leaf_learner": "factorized"}
 
 
 def test_a_cut_is_a_deterministic_sum_with_smoothed_weights():
@@ -195,7 +190,7 @@ def test_a_clustering_that_peels_off_one_row_at_a_time_meets_no_recursion_limit(
         exchangeability=None,
         independence_threshold=0.0,
         min_instances=2,
-        fallback="factorized",
+        leaf_learner="factorized",
     )
     deepest = max(trace, key=lambda entry: entry.depth)
     assert deepest.depth > sys.getrecursionlimit()
@@ -257,7 +252,7 @@ def test_progress_moves_while_the_first_task_is_under_way(rng, monkeypatch):
 def test_progress_of_a_bag_moves_while_a_circuit_is_learned(rng, monkeypatch):
     monkeypatch.setattr(steps_module, "SECONDS_BETWEEN_STEPS", 0.0)
     told = []
-    learn_bag(mixed_table(rng, 150), LearnConfig(min_instances=75), 0, 2, progress=lambda *own: told.append(own))
+    learn_ensemble(mixed_table(rng, 150), LearnConfig(min_instances=75), 0, 2, progress=lambda *own: told.append(own))
     done = [own for own, _ in told]
     assert sum(own < 1 for own in done) > 10
     assert done == sorted(done)

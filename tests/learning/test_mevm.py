@@ -11,9 +11,8 @@ from scipy.integrate import quad
 from xspn import Circuit, Exchangeable, Product, Sum
 from xspn.learning.data import BinaryData
 from xspn.learning.mevm import MEVMOptions, fit_mevm
-from xspn.learning.mevm.evidence import PRIOR_MASS, Evidence
-from xspn.learning.mevm.partition import best_cut, best_segments, find_blocks
-from xspn.learning.mevm.starts import nearest_of_random_rows
+from xspn.learning.mevm.components import nearest_of_random_rows
+from xspn.learning.mevm.partition import PRIOR_MASS, Evidence, best_cut, best_segments, find_blocks
 
 
 def sorted_blocks(partition):

@@ -9,11 +9,11 @@ from scipy.stats import chi2_contingency
 from xspn import XSPN, XSPNClassifier, exchangeability_test, exchangeable_groups
 from xspn.learning.data import MISSING, BinaryData
 from xspn.learning.exchangeability.global_test import global_test
-from xspn.learning.fallback import LeafData, LeafOptions, exchangeable_leaf, factorized_leaf
-from xspn.learning.independence.g_test import g_statistics
+from xspn.learning.independence import g_statistics
+from xspn.learning.leaf_learners import LeafData, LeafOptions, exchangeable_leaf, factorized_leaf
 from xspn.learning.partial_counts import chances_given_total, likely_totals
 from xspn.learning.partial_moments import PartialMoments
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 
 SEEDS = range(6)
 
@@ -30,7 +30,7 @@ def exchangeable_rows(n, rows, rng):
 
 
 def summary_of(table, weights=None):
-    return Summary.of(np.asarray(table, dtype=np.float32), np.ones(len(table)) if weights is None else weights)
+    return BinarySummary.of(np.asarray(table, dtype=np.float32), np.ones(len(table)) if weights is None else weights)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -158,7 +158,7 @@ def test_scores_of_partial_rows_are_probabilities(make):
     found = make(LeafData.alone(summary_of(X)), np.arange(4), LeafOptions())
     direct = found.node.children if make is factorized_leaf else (found.node,)
     fitted = sum(leaf.log_prob(X[:, list(leaf.variables)]) for leaf in direct)
-    np.testing.assert_allclose(found.left_out, fitted, atol=0.05)  # one row of 400 makes little difference
+    np.testing.assert_allclose(found.leave_one_out, fitted, atol=0.05)  # one row of 400 makes little difference
 
 
 def test_bytes_of_missing_cells_are_never_taken_for_bits():
@@ -168,11 +168,13 @@ def test_bytes_of_missing_cells_are_never_taken_for_bits():
     np.testing.assert_array_equal(data.slice(np.arange(2), np.arange(2)), [[0, 1], [np.nan, 1]])
 
 
-@given(seed=st.integers(0, 10**6), share=st.sampled_from([0.1, 0.5, 0.9]), fallback=st.sampled_from(["auto", "blocks"]))
-def test_any_table_with_holes_gives_a_distribution(seed, share, fallback):
+@given(
+    seed=st.integers(0, 10**6), share=st.sampled_from([0.1, 0.5, 0.9]), leaf_learner=st.sampled_from(["auto", "blocks"])
+)
+def test_any_table_with_holes_gives_a_distribution(seed, share, leaf_learner):
     rng = np.random.default_rng(seed)
     X = holes(rng.integers(0, 2, size=(int(rng.integers(1, 40)), int(rng.integers(1, 6)))), share, rng)
-    model = XSPN(min_instances=8, fallback=fallback, random_state=0).fit(X)
+    model = XSPN(min_instances=8, leaf_learner=leaf_learner, random_state=0).fit(X)
     assert model.circuit_.oracle.probabilities.sum() == pytest.approx(1, abs=1e-9)
     assert np.isfinite(model.score_samples(X)).all()
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from support.learning import exchangeable_table, random_table, summary
-from xspn.learning.binary_slice import BinarySlice
 from xspn.learning.config import LearnConfig, PublishedProgram
-from xspn.learning.policy import Dependence, Operation
+from xspn.learning.policy import Operation
 from xspn.learning.policy import decide as decide_slice
+from xspn.learning.slice import BinarySlice
+from xspn.learning.task import Dependence
 
 
 def decide(summary, config, **known):
@@ -50,16 +51,16 @@ def test_constant_variables_are_split_off_before_rows_are_counted(published, exp
     decision = decide(own, LearnConfig(published=published))
     assert decision.operation is Operation.CONSTANTS
     assert variables(decision) == expected
-    assert decision.kinds == [Dependence.UNKNOWN] * len(expected)
+    assert decision.known == [Dependence.UNKNOWN] * len(expected)
     assert decision.test is None
 
 
-def test_constants_alone_are_a_fallback_leaf():
+def test_constants_alone_are_a_leaf():
     assert decide(summary([[0, 1, 1]] * 500), LearnConfig()).operation is Operation.CONSTANT
 
 
 @pytest.mark.parametrize(("rows", "few"), [(19, True), (20, False)])
-def test_too_few_rows_are_a_fallback_leaf(rng, rows, few):
+def test_too_few_rows_are_a_leaf(rng, rows, few):
     table = np.vstack([np.eye(4), 1 - np.eye(4), exchangeable_table(rng, rows - 8, 4)])
     found = decide(summary(table), LearnConfig(min_instances=20)).operation
     assert (found is Operation.FEW_ROWS) == few
@@ -99,7 +100,7 @@ def test_independent_groups_are_a_product(rng):
     decision = decide(summary(table), LearnConfig())
     assert decision.operation is Operation.INDEPENDENT
     assert variables(decision) == [[0, 4], [2, 3, 6], [1, 5]]
-    assert decision.kinds == [Dependence.CONNECTED, Dependence.CONNECTED, Dependence.INDEPENDENT]
+    assert decision.known == [Dependence.CONNECTED, Dependence.CONNECTED, Dependence.INDEPENDENT]
     assert decision.test.rejects(0.01), "the test that was tried before is kept"
 
 
@@ -107,7 +108,7 @@ def test_two_groups_at_a_time(rng):
     table = np.hstack([copies(rng, 800, 2, 3), independent(rng, 800, 0.2, 0.6)])
     decision = decide(summary(table), LearnConfig(published=PublishedProgram()))
     assert variables(decision) == [[0, 1], [2, 3, 4, 5, 6]]
-    assert decision.kinds == [Dependence.CONNECTED, Dependence.UNKNOWN]
+    assert decision.known == [Dependence.CONNECTED, Dependence.UNKNOWN]
 
 
 def test_rows_are_clustered_where_nothing_else_applies(rng):
@@ -164,7 +165,7 @@ def test_the_same_input_gives_the_same_decision(rng):
         first, second = decide(own, LearnConfig()), decide(own, LearnConfig())
         assert first.operation is second.operation
         assert variables(first) == variables(second)
-        assert first.kinds == second.kinds
+        assert first.known == second.known
         assert first.test == second.test
         for old, new in zip(before, (own.pairs, own.totals, own.rows()[0]), strict=True):
             np.testing.assert_array_equal(old, new)
@@ -191,7 +192,7 @@ def test_the_one_column_that_differs_is_split_off_and_the_others_stay_together(r
     decision = decide(summary(table), LearnConfig())
     assert decision.operation is Operation.INDEPENDENT
     assert variables(decision) == [[7], [v for v in range(200) if v != 7]]
-    assert decision.kinds == [Dependence.INDEPENDENT, Dependence.UNKNOWN]
+    assert decision.known == [Dependence.INDEPENDENT, Dependence.UNKNOWN]
     table[:, 9] = rng.random(500) < 0.7  # with two of them it is not that simple
     assert len(decide(summary(table), LearnConfig()).groups) > 2
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from support.learning import random_table
-from xspn.learning.fallback.blocks import _welch_p, blocks_of_similar_means
+from xspn.learning.leaf_learners.blocks import _welch_p, blocks_of_similar_means
 
 
 def p_by_scipy(first, second):

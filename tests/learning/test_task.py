@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from xspn.learning.policy import Dependence
-from xspn.learning.task import Rows, Task
+from xspn.learning.task import Dependence, Rows, Task
 
 
 def root():

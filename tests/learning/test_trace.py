@@ -6,7 +6,7 @@ import pytest
 from support.learning import learned, random_table
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
-from xspn.learning.ensemble import learn_bag
+from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.policy import Operation
 
 CHOICES = {"min_instances": 5, "independence_threshold": 1.0}
@@ -18,9 +18,9 @@ def found(request, rng):
 
 
 @pytest.fixture
-def bag(rng):
+def ensemble(rng):
     data = BinaryData.of(random_table(rng, 200, 6))
-    return learn_bag(data, LearnConfig(**CHOICES), seed=1, n_circuits=3)
+    return learn_ensemble(data, LearnConfig(**CHOICES), seed=1, n_circuits=3)
 
 
 def test_each_decision_points_to_a_node_over_its_variables(found):
@@ -29,14 +29,14 @@ def test_each_decision_points_to_a_node_over_its_variables(found):
         assert set(entry.variables) <= set(circuit.graph.nodes[entry.node].scope)
 
 
-def test_decisions_of_a_bag_point_to_nodes_of_the_whole(bag):
-    for entry in bag.trace:
-        assert set(entry.variables) <= set(bag.graph.nodes[entry.node].scope)
+def test_decisions_of_an_ensemble_point_to_nodes_of_the_whole(ensemble):
+    for entry in ensemble.trace:
+        assert set(entry.variables) <= set(ensemble.graph.nodes[entry.node].scope)
         if entry.branch is None:
-            assert bag.graph.nodes[entry.node] in bag.graph.root.children
+            assert ensemble.graph.nodes[entry.node] in ensemble.graph.root.children
         else:
-            assert set(entry.variables) <= set(bag.trace.entries[entry.branch.parent].variables)
-    assert sum(entry.branch is None for entry in bag.trace) == 3
+            assert set(entry.variables) <= set(ensemble.trace.entries[entry.branch.parent].variables)
+    assert sum(entry.branch is None for entry in ensemble.trace) == 3
 
 
 def test_decisions_that_end_in_leaves_account_for_every_cell(found):

@@ -4,9 +4,9 @@ import dask.array as da
 import numpy as np
 
 from xspn.circuit import Circuit
-from xspn.distributed.growth import Growth, facts_for_learning
-from xspn.distributed.learning import Source, learn_out_of_core
-from xspn.distributed.limits import Limits
+from xspn.distributed.gathering import GatherLimits
+from xspn.distributed.growth import Growth, statistics_for_learning
+from xspn.distributed.learning import OutOfCoreTable, learn_out_of_core
 from xspn.distributed.partitions import partitioned
 from xspn.learning.config import LearnConfig
 
@@ -21,7 +21,11 @@ def in_blocks(table, rows=50, **options):
 def grown(table, seed=0, limits=None, weights=None, checkpoint=None, **settings):
     """A circuit learned from a Dask array, and what was done."""
     found = learn_out_of_core(
-        Source(table, weights), LearnConfig(**settings), seed, checkpoint=checkpoint, limits=limits or Limits(300)
+        OutOfCoreTable(table, weights),
+        LearnConfig(**settings),
+        seed,
+        checkpoint=checkpoint,
+        limits=limits or GatherLimits(300),
     )
     return Circuit.of_graph(found.learned.graph), found
 
@@ -29,4 +33,4 @@ def grown(table, seed=0, limits=None, weights=None, checkpoint=None, **settings)
 def growth_of(table, limits, **settings):
     """What grows trees on a Dask array."""
     own = partitioned(table)
-    return Growth(own, facts_for_learning(own), LearnConfig(**settings), limits)
+    return Growth(own, statistics_for_learning(own), LearnConfig(**settings), limits)

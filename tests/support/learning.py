@@ -7,13 +7,13 @@ from xspn.circuit import Circuit
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.learner import learn
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 
 
 def summary(table, weights=None):
     """The summary of a table, each row once or as often as its weight says."""
     cells = np.asarray(table, dtype=np.float32)
-    return Summary.of(cells, np.ones(len(cells)) if weights is None else np.asarray(weights, dtype=np.float64))
+    return BinarySummary.of(cells, np.ones(len(cells)) if weights is None else np.asarray(weights, dtype=np.float64))
 
 
 def random_table(rng, rows, columns):

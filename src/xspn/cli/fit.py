@@ -125,7 +125,7 @@ def _fraction(text: str) -> float | None:
 
 def _print(report: dict[str, Any], path: str) -> None:
     """Print what was learned for people."""
-    from xspn.learning.quality.part import Part
+    from xspn.learning.search.components import ComponentSummary
 
     kinds = ", ".join(f"{count} {kind}" for kind, count in report["variables"].items())
     held_out = f" + {report['held_out_rows']:,} held out" if report["held_out_rows"] else ""
@@ -134,7 +134,7 @@ def _print(report: dict[str, Any], path: str) -> None:
         ("variables", f"{sum(report['variables'].values())} ({kinds})"),
         ("missing", f"{report['missing_cells']:,} cells"),
         ("circuit", f"{counted(report['nodes'], 'node')}, {counted(report['parameters'], 'parameter')}"),
-        *(("made of" if k == 0 else "", str(Part(**part))) for k, part in enumerate(report["parts"])),
+        *(("made of" if k == 0 else "", str(ComponentSummary(**part))) for k, part in enumerate(report["parts"])),
         ("model file", path),
     ]
     print_facts(facts)

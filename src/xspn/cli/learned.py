@@ -88,7 +88,7 @@ def _new_classes(train: Table, valid: Table, target: int) -> list[str]:
 
 def parts_of(model: XSPN) -> list[dict[str, Any]]:
     """Return what a model is made of, if it was learned with more effort than one circuit takes."""
-    return [asdict(part) for part in model.search_.parts] if hasattr(model, "search_") else []
+    return [asdict(part) for part in model.search_.components] if hasattr(model, "search_") else []
 
 
 def _classifier(train: Table, settings: dict[str, Any], target: int) -> tuple[Circuit, Score]:
@@ -138,7 +138,7 @@ def _reference_models(train: Table, settings: dict[str, Any]) -> dict[str, Score
 
     def fitted(name: str) -> Score:
         smoothing = {"smoothing": settings["smoothing"]} if "smoothing" in settings else {}
-        leaf = whole.fallback(LearnConfig(fallback=name, exchangeability=None, **smoothing))
+        leaf = whole.leaf(LearnConfig(leaf_learner=name, exchangeability=None, **smoothing))
         return Circuit.of_graph(Graph(leaf.node, n_variables)).log_likelihood
 
     tree = fitted("chow_liu") if train.schema.are_binary else None

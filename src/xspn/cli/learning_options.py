@@ -17,7 +17,7 @@ SETTINGS = (
     "smoothing",
     "exchangeability",
     "clustering",
-    "fallback",
+    "leaf_learner",
     "quality",
     "n_estimators",
 )
@@ -54,8 +54,10 @@ def add_learning_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--smoothing", type=float, metavar="ALPHA", help="the pseudo-count of each value")
     group.add_argument("--exchangeability", metavar="TEST", help="global, pairwise, full, or none: a conventional SPN")
     group.add_argument("--clustering", metavar="NAME", help="auto, bernoulli, variable, gmm or kmeans")
-    group.add_argument("--fallback", metavar="NAME", help="auto, sparing, factorized, exchangeable, chow_liu or blocks")
-    group.add_argument("--n-estimators", type=int, metavar="N", help="mix so many circuits, each on a random sample")
+    group.add_argument(
+        "--leaf-learner", metavar="NAME", help="auto, sparse, factorized, exchangeable, chow_liu or blocks"
+    )
+    group.add_argument("--n-estimators", type=int, metavar="N", help="mix so many circuits, each on a bootstrap sample")
     group.add_argument("--jobs", type=int, default=1, metavar="N", help="workers; -1 for all cores (default: 1)")
     group.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
 

@@ -15,6 +15,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def default_name(column: int) -> str:
+    """Return the name of a column that has none.
+
+    Examples:
+        >>> default_name(0)
+        'X0'
+    """
+    return f"X{column}"
+
+
 def printable(text: str) -> str:
     r"""Return a text in one line that is safe to show: what would move the cursor, color or turn text is escaped.
 

@@ -9,23 +9,29 @@ from typing import Any
 
 from xspn.core.errors import DataError, FormatError, ParameterError
 from xspn.core.files import check_folder, write_text
-from xspn.distributed.limits import Limits
-from xspn.distributed.partitions import Layout
+from xspn.distributed.gathering import GatherLimits
+from xspn.distributed.partitions import TableLayout
+from xspn.distributed.passes import TableStatistics
 from xspn.distributed.plain import plain_tree, tree_of_plain
-from xspn.distributed.subtrees import Place
-from xspn.distributed.survey import Facts
-from xspn.distributed.tree import Tree
+from xspn.distributed.tree import OpenTask, PartialTree
 from xspn.learning.config import LearnConfig
 
 FORMAT = "xspn-checkpoint"
-SCHEMA = 1
+SCHEMA = 2
 _ABSENT = object()
 
 
-def identity(facts: Facts, layout: Layout, config: LearnConfig, seed: int, limits: Limits) -> dict[str, Any]:
+def identity(
+    statistics: TableStatistics, layout: TableLayout, config: LearnConfig, seed: int, limits: GatherLimits
+) -> dict[str, Any]:
     """Return what must be the same for a tree to go on growing: data, settings, seed, limits."""
     found = {
-        "data": {"rows": facts.rows, "total": facts.total, "digest": facts.digest, "columns": layout.names},
+        "data": {
+            "rows": statistics.rows,
+            "total": statistics.total,
+            "digest": statistics.digest,
+            "columns": layout.names,
+        },
         "settings": {**asdict(config), "seed": seed, "binarize": layout.binarize, **asdict(limits)},
     }
     plain: dict[str, Any] = json.loads(json.dumps(found))
@@ -47,18 +53,18 @@ class Checkpoint:
         check_folder(Path(path))
         return cls(Path(path), own_identity)
 
-    def save(self, tree: Tree) -> None:
+    def save(self, tree: PartialTree) -> None:
         """Write the tree."""
         content = json.dumps({"identity": self.identity, "tree": plain_tree(tree)})
         digest = hashlib.sha256(content.encode()).hexdigest()
         head = json.dumps({"format": FORMAT, "schema": SCHEMA, "digest": digest})
         write_text(self.path, f"{head}\n{content}\n")
 
-    def load(self, root: Place) -> Tree | None:
+    def load(self, root: OpenTask) -> PartialTree | None:
         """Return the tree, or None if there is no file yet; refuse one that was grown from something else.
 
         Args:
-            root: The place that the tree must have grown from.
+            root: The open task that the tree must have grown from.
         """
         if not self.path.exists():
             return None
@@ -83,12 +89,12 @@ class Checkpoint:
     def _content(self) -> dict[str, Any]:
         try:
             head, _, rest = self.path.read_bytes().partition(b"\n")
-            facts = json.loads(head)
-            known = facts["format"] == FORMAT and facts["schema"] == SCHEMA
+            header = json.loads(head)
+            known = header["format"] == FORMAT and header["schema"] == SCHEMA
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise FormatError(f"checkpoint {self.path}: not a checkpoint of a fit; name another file") from error
         text = rest.removesuffix(b"\n")
-        if not known or hashlib.sha256(text).hexdigest() != facts.get("digest"):
+        if not known or hashlib.sha256(text).hexdigest() != header.get("digest"):
             raise FormatError(f"checkpoint {self.path}: damaged, or of another version; delete it to begin anew")
         try:
             content: dict[str, Any] = json.loads(text)

@@ -1,17 +1,51 @@
-"""Tables out of core that are small enough to be in memory."""
+"""How much may be in one process at a time, and gathering out-of-core tables that are small enough."""
 
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from xspn.core.errors import DataTypeError
-from xspn.data.out_of_core import collection_shape, dask_module, gather_limit, is_path
+from xspn.core.options import whole_number
+from xspn.data.out_of_core import GATHER_CELLS, collection_shape, dask_module, is_path
 from xspn.distributed.parquet import ROWS_PER_PIECE, pieces_of
 
 
+@dataclass(frozen=True)
+class GatherLimits:
+    """Bounds that decide what is gathered and what is summarized where it is.
+
+    They are read from Dask's configuration, where they can be changed: `dask.config.set({"xspn.gather_cells": 10**8})`.
+
+    Attributes:
+        gather_cells: A slice of at most so many cells (rows × variables) is gathered and learned in one process; a
+            table of at most so many cells is learned like one in memory.
+        gather_bytes: So many bytes of rows are gathered for each worker in one pass; further slices wait for the next.
+        sample_rows: So many rows of a slice are drawn, for what no sum can tell: mixtures and leaves that are mixed.
+        context_rows: So many rows stand for the surroundings of a cluster, which count as two rows in its leaves.
+        statistics_bytes: What the summaries of all slices of one pass may take.
+    """
+
+    gather_cells: int = GATHER_CELLS
+    gather_bytes: int = 400_000_000
+    sample_rows: int = 50_000
+    context_rows: int = 4_096
+    statistics_bytes: int = 64_000_000
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            whole_number(f"xspn.{field.name}", getattr(self, field.name), 1)
+
+    @classmethod
+    def configured(cls) -> "GatherLimits":
+        """Return the limits of Dask's configuration."""
+        config = dask_module("dask").config
+        return cls(**{field.name: config.get(f"xspn.{field.name}", field.default) for field in fields(cls)})
+
+
 def is_small(X: Any) -> bool:
-    """Whether a table has at most as many cells as one place may gather (`xspn.gather_cells`)."""
-    return n_rows(X) * n_columns(X) <= gather_limit()
+    """Whether a table has at most as many cells as one process may gather (`xspn.gather_cells`)."""
+    return n_rows(X) * n_columns(X) <= GatherLimits.configured().gather_cells
 
 
 def n_columns(X: Any) -> int:
@@ -55,7 +89,7 @@ def binary_template(X: Any) -> Any:
         if getattr(dtype, "kind", "O") not in "biufO" or hasattr(dtype, "categories") or "str" in str(dtype):
             raise DataTypeError(
                 f"X: column {name!r} is of type {dtype}; tables that are not in memory must be binary, and only "
-                f"those of at most {gather_limit():,} cells (xspn.gather_cells) are fetched"
+                f"those of at most {GatherLimits.configured().gather_cells:,} cells (xspn.gather_cells) are fetched"
             )
         columns.append(pandas.Series([0, 1]).astype(dtype))
     frame = pandas.concat(columns, axis=1)

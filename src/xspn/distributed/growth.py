@@ -1,26 +1,36 @@
-"""LearnXSPN on a table in partitions: one pass over the partitions for all places that are open."""
+"""LearnXSPN on a table in partitions: one pass over the partitions, as a Dask graph, for all open tasks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
 from xspn.core.errors import DataError
-from xspn.distributed.limits import Limits
+from xspn.data.out_of_core import dask_module
+from xspn.distributed.cluster import compute, merge_tree, n_workers
+from xspn.distributed.gathering import GatherLimits
 from xspn.distributed.partitions import PartitionedTable
-from xspn.distributed.passes import Outcome, inspected, run_pass
-from xspn.distributed.sampling import threshold
-from xspn.distributed.scheduler import n_workers
+from xspn.distributed.passes import (
+    PassPlan,
+    PassResult,
+    Sample,
+    TableStatistics,
+    Target,
+    merged_results,
+    merged_statistics,
+    partition_statistics,
+    read_partition,
+    threshold,
+)
 from xspn.distributed.slice import Context, RemoteSlice, SampledRows
-from xspn.distributed.subtrees import EQUAL_ROWS_MATTER, Place, without_rows
 from xspn.distributed.summary import RemoteSummary
-from xspn.distributed.survey import Facts, Plan, Sample, Target
-from xspn.distributed.tree import Tree
-from xspn.learning.actions import Actions
+from xspn.distributed.tree import OpenTask, PartialTree, learn_bundle, without_rows
 from xspn.learning.assembly import Learned, Record, assemble
+from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
+from xspn.learning.learner import Actions
 from xspn.learning.policy import decide
 from xspn.learning.steps import Progress
 from xspn.learning.task import Task
@@ -30,13 +40,56 @@ FEWEST_SAMPLED = 1000
 BUNDLES_PER_WORKER = 2
 
 
+@dataclass(frozen=True, eq=False)
+class PassOutcome:
+    """What a pass brought: sums and samples of slices, and what was learned of those that were gathered."""
+
+    result: PassResult
+    learned: dict[int, list[Record]]
+
+
+def read_statistics(table: PartitionedTable) -> TableStatistics:
+    """Read all partitions once and return the statistics of the table."""
+    delayed = dask_module("dask").delayed
+    parts = [delayed(partition_statistics, pure=False)(own, table.layout) for own in table.partitions]
+    statistics: TableStatistics = compute([merge_tree(parts, merged_statistics)], parts, _sources(table))[0]
+    return statistics
+
+
+def run_pass(
+    table: PartitionedTable, plan: PassPlan, bundles: Sequence[dict[int, OpenTask]], config: LearnConfig
+) -> PassOutcome:
+    """Read all partitions once, for all open tasks of the plan; learn what is gathered as soon as it arrives."""
+    delayed = dask_module("dask").delayed
+    shared = delayed(plan, traverse=False)  # one object for all tasks, which is sent to each worker once
+    parts = [
+        delayed(read_partition, pure=False, nout=1 + plan.n_bundles)(number, own, shared)
+        for number, own in enumerate(table.partitions)
+    ]
+    outputs = [merge_tree([part[0] for part in parts], merged_results)]
+    for which, open_tasks in enumerate(bundles):
+        gathered = [part[1 + which] for part in parts]
+        outputs.append(
+            delayed(learn_bundle, pure=False, traverse=True)(gathered, delayed(open_tasks, traverse=False), config)
+        )
+    result, *found = compute(outputs, [part[0] for part in parts], _sources(table))
+    learned: dict[int, list[Record]] = {}
+    for own in found:
+        learned |= own
+    return PassOutcome(result, learned)
+
+
+def _sources(table: PartitionedTable) -> list[str]:
+    return [own.source for own in table.partitions]
+
+
 @dataclass(frozen=True)
 class PassReport:
     """What one pass over the partitions did.
 
     Attributes:
-        level: How far below the root the uppermost of its places are.
-        measured: How many places were summarised where their rows are.
+        level: How far below the root the uppermost of its open tasks are.
+        measured: How many open tasks were summarized where their rows are.
         gathered: How many were gathered and learned to the end.
         seconds: How long it took.
     """
@@ -47,7 +100,7 @@ class PassReport:
     seconds: float
 
 
-Saver = Callable[[Tree], None]
+Saver = Callable[[PartialTree], None]
 
 
 class Growth:
@@ -55,36 +108,38 @@ class Growth:
 
     Args:
         table: The partitions.
-        facts: What the first pass over them told.
+        statistics: What the first pass over them found.
         config: The choices.
-        limits: How much may be in one place.
+        limits: How much may be in one process.
     """
 
-    def __init__(self, table: PartitionedTable, facts: Facts, config: LearnConfig, limits: Limits) -> None:
+    def __init__(
+        self, table: PartitionedTable, statistics: TableStatistics, config: LearnConfig, limits: GatherLimits
+    ) -> None:
         self.table = table
-        self.facts = facts
+        self.statistics = statistics
         self.config = config
         self.limits = limits
         self.actions = Actions(config, lambda variable, value: Bernoulli(variable, p=float(value)))
         self.reports: list[PassReport] = []
 
-    def seedling(self, seed: int) -> Tree:
+    def root_tree(self, seed: int) -> PartialTree:
         """Return the tree that nothing is known of."""
-        return Tree.of(Place(np.arange(self.table.layout.n_columns), seed, rows=float(self.facts.rows)))
+        return PartialTree.of(OpenTask(np.arange(self.table.layout.n_columns), seed, rows=float(self.statistics.rows)))
 
-    def grow(self, tree: Tree, save: Saver | None = None, progress: Progress | None = None) -> Learned:
-        """Grow until no place is open; save after each pass."""
-        cells = self.facts.rows * self.table.layout.n_columns
+    def grow(self, tree: PartialTree, save: Saver | None = None, progress: Progress | None = None) -> Learned:
+        """Grow until no task is open; save after each pass."""
+        cells = self.statistics.rows * self.table.layout.n_columns
         while tree.open:
             self._advance(tree)
             if save is not None:
                 save(tree)
             if progress is not None:
-                left = sum(place.rows * len(place.variables) for place in tree.open.values())
+                left = sum(open_task.rows * len(open_task.variables) for open_task in tree.open.values())
                 progress(max(cells - int(left), 0), cells)
         return assemble(tree.finished(self.config.smoothing), self.table.layout.n_columns)
 
-    def _advance(self, tree: Tree) -> None:
+    def _advance(self, tree: PartialTree) -> None:
         start = perf_counter()
         measured, bundles = self._chosen(tree)
         gathered = {key: which for which, bundle in enumerate(bundles) for key in bundle}
@@ -96,26 +151,26 @@ class Growth:
             tree.attach(key, outcome.learned[key])
         self.reports.append(PassReport(level, len(measured), len(gathered), perf_counter() - start))
 
-    def _chosen(self, tree: Tree) -> tuple[list[int], list[dict[int, Place]]]:
-        """Return the places to measure in the next pass and those to gather, as many as the limits allow."""
+    def _chosen(self, tree: PartialTree) -> tuple[list[int], list[dict[int, OpenTask]]]:
+        """Return the open tasks to measure in the next pass and those to gather, as many as the limits allow."""
         measured: list[int] = []
         small: list[int] = []
         workers = n_workers()
         space, room = float(self.limits.statistics_bytes), float(self.limits.gather_bytes * workers)
-        for key, place in sorted(tree.open.items(), key=lambda item: (item[1].depth, -item[0])):
-            n = len(place.variables)
-            rows = self._different_rows(place)
+        for key, open_task in sorted(tree.open.items(), key=lambda item: (item[1].depth, -item[0])):
+            n = len(open_task.variables)
+            rows = self._different_rows(open_task)
             if rows * n <= self.limits.gather_cells:
-                needs = rows * (n / 8 if self.facts.complete else n)
+                needs = rows * (n / 8 if self.statistics.complete else n)
                 if needs <= room or not small:
                     small.append(key)
                     room -= needs
             else:
-                needs = 8.0 * n * n * (1 if self.facts.complete else 7)
+                needs = 8.0 * n * n * (1 if self.statistics.complete else 7)
                 if needs <= space or not measured:
                     measured.append(key)
                     space -= needs
-        bundles: list[dict[int, Place]] = [{} for _ in range(min(len(small), BUNDLES_PER_WORKER * workers))]
+        bundles: list[dict[int, OpenTask]] = [{} for _ in range(min(len(small), BUNDLES_PER_WORKER * workers))]
         loads = np.zeros(len(bundles))
         work = {key: self._different_rows(tree.open[key]) * len(tree.open[key].variables) for key in small}
         for key in sorted(small, key=lambda key: -work[key]):
@@ -124,68 +179,74 @@ class Growth:
             loads[lightest] += work[key]
         return measured, bundles
 
-    def _different_rows(self, place: Place) -> float:
+    def _different_rows(self, open_task: OpenTask) -> float:
         """Return how many rows are to be gathered at most: of few variables there are few, however long the table."""
-        if not self.facts.complete or self.config.clustering in EQUAL_ROWS_MATTER:
-            return place.rows
-        return min(place.rows, 2.0 ** len(place.variables))
+        if not self.statistics.complete or self.config.clustering in UNWEIGHTED:
+            return open_task.rows
+        return min(open_task.rows, 2.0 ** len(open_task.variables))
 
-    def _plan(self, tree: Tree, measured: list[int], gathered: dict[int, int], n_bundles: int) -> Plan:
+    def _plan(self, tree: PartialTree, measured: list[int], gathered: dict[int, int], n_bundles: int) -> PassPlan:
         columns = sum(len(tree.open[key].variables) for key in measured)
         fitting = self.limits.gather_bytes // max(columns, 1)
         size = min(self.limits.sample_rows, max(fitting, FEWEST_SAMPLED))
         targets = {}
         for key in measured:
-            place = tree.open[key]
-            targets[key] = Target(place.variables, place.seed, threshold(size, place.rows))
+            open_task = tree.open[key]
+            targets[key] = Target(open_task.variables, open_task.seed, threshold(size, open_task.rows))
         for key, bundle in gathered.items():
-            place = tree.open[key]
-            targets[key] = Target(place.variables, bundle=bundle, merged=self._different_rows(place) < place.rows)
-        return Plan(
+            open_task = tree.open[key]
+            targets[key] = Target(
+                open_task.variables, bundle=bundle, merged=self._different_rows(open_task) < open_task.rows
+            )
+        return PassPlan(
             self.table.layout,
-            self.facts.complete,
-            self.facts.step,
+            self.statistics.complete,
+            self.statistics.weight_unit,
             tree.root,
-            tree.steps_to(targets),
+            tree.routes_to(targets),
             targets,
             n_bundles,
             count_assignments=self.config.exchangeability == "full",
         )
 
-    def _settle(self, tree: Tree, key: int, outcome: Outcome) -> None:
-        """Decide what becomes of a place of which sums and a sample are known."""
+    def _settle(self, tree: PartialTree, key: int, outcome: PassOutcome) -> None:
+        """Decide what becomes of an open task of which sums and a sample are known."""
         start = perf_counter()
-        place, sums = tree.open[key], outcome.told.sums[key]
-        sample = outcome.told.sample(key)
+        open_task, sums = tree.open[key], outcome.result.sums[key]
+        sample = outcome.result.sample(key)
         own = BinaryData(sample.bits, sample.weights)
-        cells = own.slice(np.arange(len(own.bits)), np.arange(len(place.variables)))
+        cells = own.slice(np.arange(len(own.bits)), np.arange(len(open_task.variables)))
         summary = RemoteSummary(sums, cells, sample.weights)
-        slice = RemoteSlice(summary, place.variables, place.context)
-        task = place.task(SampledRows(np.arange(len(cells)), summary.rows()[1]))
-        decision = decide(slice, self.config, is_root=place.depth == 0, known=place.known)
+        slice = RemoteSlice(summary, open_task.variables, open_task.context)
+        task = open_task.task(SampledRows(np.arange(len(cells)), summary.rows()[1]))
+        decision = decide(slice, self.config, is_root=open_task.depth == 0, known=open_task.known)
         record = self.actions.act(task, slice, decision)
         record.seconds = perf_counter() - start
-        below = self._places(record, place, sums.rows, sample, summary)
-        tree.settle(key, without_rows(record), below, in_shares=not summary.complete and record.weights is not None)
+        below = self._open_tasks(record, open_task, sums.rows, sample, summary)
+        tree.settle(key, without_rows(record), below, soft=not summary.complete and record.weights is not None)
 
-    def _places(self, record: Record, place: Place, rows: int, sample: Sample, summary: RemoteSummary) -> list[Place]:
-        """Return the places below: factors keep the context, clusters get the sample as theirs."""
+    def _open_tasks(
+        self, record: Record, open_task: OpenTask, rows: int, sample: Sample, summary: RemoteSummary
+    ) -> list[OpenTask]:
+        """Return the open tasks below: factors keep the context, clusters get the sample as theirs."""
         if record.weights is None:
-            return [_below(task, place.context, float(rows)) for task in record.below]
+            return [_below(task, open_task.context, float(rows)) for task in record.below]
         most = self.limits.context_rows
         weights = summary.rows()[1][:most]
-        around = Context(place.variables, sample.bits[:most], weights * (summary.total / max(weights.sum(), 1e-300)))
+        around = Context(
+            open_task.variables, sample.bits[:most], weights * (summary.total / max(weights.sum(), 1e-300))
+        )
         whole = max(len(sample.bits), 1)
         return [_below(task, around, rows * len(task.rows) / whole) for task in record.below]
 
 
-def _below(task: Task, context: Context | None, rows: float) -> Place:
-    return Place(task.variables, task.seed, task.depth, task.known, context, rows)
+def _below(task: Task, context: Context | None, rows: float) -> OpenTask:
+    return OpenTask(task.variables, task.seed, task.depth, task.known, context, rows)
 
 
-def facts_for_learning(table: PartitionedTable) -> Facts:
+def statistics_for_learning(table: PartitionedTable) -> TableStatistics:
     """Read the table once; refuse one without rows."""
-    facts = inspected(table)
-    if facts.rows == 0:
+    statistics = read_statistics(table)
+    if statistics.rows == 0:
         raise DataError("X: found 0 sample(s) with a weight above 0 and a cell that is not missing; expected some")
-    return facts
+    return statistics

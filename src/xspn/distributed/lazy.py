@@ -1,4 +1,4 @@
-"""Questions about tables out of core: asked of each partition, when the answer is wanted and not before."""
+"""Queries on out-of-core tables: computed for each partition, lazily."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Learn a circuit from a table out of core."""
+"""Learn a circuit from an out-of-core table."""
 
 import os
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any
 from xspn.core.options import whole_number
 from xspn.core.random import child_seed
 from xspn.distributed.checkpoint import Checkpoint, identity
-from xspn.distributed.growth import Growth, PassReport, facts_for_learning
-from xspn.distributed.limits import Limits
+from xspn.distributed.gathering import GatherLimits
+from xspn.distributed.growth import Growth, PassReport, statistics_for_learning
 from xspn.distributed.partitions import PartitionedTable, partitioned
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
@@ -25,8 +25,8 @@ class Grown:
 
 
 @dataclass(frozen=True)
-class Source:
-    """A table out of core, and how its cells are read."""
+class OutOfCoreTable:
+    """An out-of-core table, and how its cells are read."""
 
     table: Any
     sample_weight: Any = None
@@ -34,13 +34,13 @@ class Source:
 
 
 def learn_out_of_core(
-    source: Source,
+    source: OutOfCoreTable,
     config: LearnConfig,
     seed: int,
     n_circuits: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-    limits: Limits | None = None,
+    limits: GatherLimits | None = None,
 ) -> Grown:
     """Learn from a Dask collection or a Parquet path of zeros, ones and missing cells.
 
@@ -51,11 +51,11 @@ def learn_out_of_core(
         n_circuits: How many circuits to learn, one after the other, on bootstrap samples of the rows, and to mix.
         checkpoint: A file to save the tree to after each pass, and to go on from if it is there; with several circuits
             one for each, with its number at the end.
-        progress: Is told how much is settled.
-        limits: How much may be in one place; those of Dask's configuration by default.
+        progress: Is result how much is settled.
+        limits: How much may be in one process; those of Dask's configuration by default.
     """
     whole_number("n_estimators", n_circuits, 1)
-    own_limits = Limits.configured() if limits is None else limits
+    own_limits = GatherLimits.configured() if limits is None else limits
     table = partitioned(source.table, source.sample_weight, source.binarize)
     if n_circuits == 1:
         return _grown(table, config, seed, own_limits, checkpoint, progress)
@@ -76,16 +76,16 @@ def _grown(
     table: PartitionedTable,
     config: LearnConfig,
     seed: int,
-    limits: Limits,
+    limits: GatherLimits,
     checkpoint: str | os.PathLike[str] | None,
     progress: Progress | None,
 ) -> Grown:
     """Grow one tree, or go on growing it."""
-    facts = facts_for_learning(table)
-    growth = Growth(table, facts, config, limits)
-    tree, save = growth.seedling(seed), None
+    statistics = statistics_for_learning(table)
+    growth = Growth(table, statistics, config, limits)
+    tree, save = growth.root_tree(seed), None
     if checkpoint is not None:
-        saved = Checkpoint.at(checkpoint, identity(facts, table.layout, config, seed, limits))
+        saved = Checkpoint.at(checkpoint, identity(statistics, table.layout, config, seed, limits))
         tree, save = saved.load(tree.open[tree.root]) or tree, saved.save
     learned = growth.grow(tree, save, progress)
     return Grown(learned, tuple(growth.reports))

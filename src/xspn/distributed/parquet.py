@@ -55,7 +55,7 @@ def pieces_of(path: Any) -> tuple[Names, list[Piece]]:
     for own in paths:
         try:
             with files.open(own, "rb") as stream:
-                facts = parquet.ParquetFile(stream).metadata
+                metadata = parquet.ParquetFile(stream).metadata
                 found = tuple(parquet.ParquetFile(stream).schema_arrow.names)
         except (OSError, ValueError) as error:
             raise DataError(f"{own}: not a Parquet file that can be read ({str(error).splitlines()[0]})") from error
@@ -63,9 +63,9 @@ def pieces_of(path: Any) -> tuple[Names, list[Piece]]:
             raise DataError(f"{own}: expected the columns of {paths[0]}, found others or another order")
         names = found
         groups: dict[int, int] = {}
-        for group in range(facts.num_row_groups):
-            groups[group] = facts.row_group(group).num_rows
-            if sum(groups.values()) >= ROWS_PER_PIECE or group == facts.num_row_groups - 1:
+        for group in range(metadata.num_row_groups):
+            groups[group] = metadata.row_group(group).num_rows
+            if sum(groups.values()) >= ROWS_PER_PIECE or group == metadata.num_row_groups - 1:
                 pieces.append(Piece(files, own, tuple(groups), tuple(groups.values()), names))
                 groups = {}
     return names or (), pieces
@@ -73,8 +73,8 @@ def pieces_of(path: Any) -> tuple[Names, list[Piece]]:
 
 def _files(path: str) -> tuple[Any, list[str]]:
     """Return the file system and the files that a path stands for, in order."""
-    files, place = dask_module("fsspec.core").url_to_fs(path)
-    found = files.glob(place) if any(mark in place for mark in "*?[") else [place]
+    files, location = dask_module("fsspec.core").url_to_fs(path)
+    found = files.glob(location) if any(mark in location for mark in "*?[") else [location]
     if len(found) == 1 and files.isdir(found[0]):
         folder = found[0].rstrip("/")
         found = [own for own in files.find(folder) if own.endswith((".parquet", ".pq"))]
@@ -105,13 +105,13 @@ def _array(batch: Any, names: Names) -> AnyArray:
         columns.append(values)
     kind = np.result_type(*columns)
     whole = np.empty((len(columns), batch.num_rows), dtype=kind)  # one column after the other, as they come
-    for place, values in enumerate(columns):
-        whole[place] = values
+    for k, values in enumerate(columns):
+        whole[k] = values
     return np.ascontiguousarray(whole.T)
 
 
 def _from_objects(values: AnyArray, name: str) -> AnyArray:
-    """Return truth values with missing ones as numbers."""
+    """Return truth values as numbers, NaN where they are missing."""
     try:
         return np.array([np.nan if value is None else float(value) for value in values])
     except (TypeError, ValueError) as error:

@@ -19,7 +19,7 @@ BLOCK_ROWS = 65_536  # what is turned into floating-point numbers at a time
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """How the cells of every partition are read."""
 
     n_columns: int
@@ -48,7 +48,7 @@ class Partition:
 class PartitionedTable:
     """All parts, and how they are read."""
 
-    layout: Layout
+    layout: TableLayout
     partitions: tuple[Partition, ...]
 
     def resampled(self, seed: int) -> "PartitionedTable":
@@ -64,7 +64,7 @@ class PartitionedTable:
 class Block:
     """Some consecutive rows of a partition."""
 
-    first: int  # the place of the first row in its partition
+    first: int  # the position of the first row in its partition
     bits: Bits
     weights: FloatArray | None
 
@@ -78,17 +78,17 @@ def partitioned(X: Any, sample_weight: Any = None, binarize: float | None = None
             )
         names, pieces = pieces_of(X)
         return PartitionedTable(
-            Layout(len(names), names, binarize), tuple(Partition(piece.source, piece) for piece in pieces)
+            TableLayout(len(names), names, binarize), tuple(Partition(piece.source, piece) for piece in pieces)
         )
     if X.ndim != 2:
         raise DataError(f"X: expected a 2-D table of rows and columns, found {X.ndim}-D")
     if hasattr(X, "columns"):
         found = [str(name) for name in X.columns]
-        layout = Layout(len(found), tuple(found), binarize)
+        layout = TableLayout(len(found), tuple(found), binarize)
         parts = list(X.to_delayed())
     else:
         whole_rows = X.rechunk({1: -1})
-        layout = Layout(int(X.shape[1]), None, binarize)
+        layout = TableLayout(int(X.shape[1]), None, binarize)
         parts = whole_rows.to_delayed()[:, 0].tolist()
     weights = _partitions_of_weights(sample_weight, len(parts))
     return PartitionedTable(
@@ -110,7 +110,7 @@ def _partitions_of_weights(sample_weight: Any, n_partitions: int) -> Sequence[An
     return list(parts)
 
 
-def blocks_of(partition: Partition, layout: Layout) -> Iterator[Block]:
+def blocks_of(partition: Partition, layout: TableLayout) -> Iterator[Block]:
     """Yield a partition's rows in blocks; what is wrong with one of them is said with the partition's name."""
     try:
         yield from _blocks(partition, layout)
@@ -120,7 +120,7 @@ def blocks_of(partition: Partition, layout: Layout) -> Iterator[Block]:
         raise ClusterError(f"{partition.source}: could not be read ({type(error).__name__}: {error})") from error
 
 
-def _blocks(partition: Partition, layout: Layout) -> Iterator[Block]:
+def _blocks(partition: Partition, layout: TableLayout) -> Iterator[Block]:
     rows, weights = partition.rows, partition.weights
     chance = None if partition.bootstrap is None else np.random.default_rng(partition.bootstrap)
     arrays = batches_of(rows, BLOCK_ROWS) if isinstance(rows, Piece) else _slices(rows, layout)
@@ -146,7 +146,7 @@ def _blocks(partition: Partition, layout: Layout) -> Iterator[Block]:
         first = after
 
 
-def _slices(rows: Any, layout: Layout) -> Iterator[AnyArray]:
+def _slices(rows: Any, layout: TableLayout) -> Iterator[AnyArray]:
     for first in range(0, len(rows), BLOCK_ROWS):
         own = rows.iloc[first : first + BLOCK_ROWS] if hasattr(rows, "iloc") else rows[first : first + BLOCK_ROWS]
         yield table(own, names=layout.names, what="X")

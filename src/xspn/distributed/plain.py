@@ -1,6 +1,6 @@
-"""Records, rules and places as plain values, for a file that any program can read; no pickle.
+"""Records, rules and open tasks as plain values, for a file that any program can read; no pickle.
 
-What is read back is checked: every value for its type and range here, how records and places hang together in
+What is read back is checked: every value for its type and range here, how records and open tasks hang together in
 `checked_tree`. A `FormatError` says what is wrong; nothing else is raised, whatever the file holds.
 """
 
@@ -18,18 +18,16 @@ from xspn.core.checks import is_finite_number
 from xspn.core.errors import FormatError, XSPNError
 from xspn.core.random import child_seed
 from xspn.distributed.slice import Context
-from xspn.distributed.subtrees import NO_ROWS, Place
-from xspn.distributed.tree import ROOT, Tree
+from xspn.distributed.tree import NO_ROWS, ROOT, OpenTask, PartialTree
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node
 from xspn.io.json_format import plain_nodes, root_of_plain
 from xspn.learning.assembly import Record
-from xspn.learning.clustering.base import Condition
-from xspn.learning.clustering.rule import Rule
+from xspn.learning.clustering.base import Condition, Rule
 from xspn.learning.data import MISSING
 from xspn.learning.exchangeability.base import TestResult
-from xspn.learning.policy import Dependence, Operation
-from xspn.learning.task import Task
+from xspn.learning.policy import Operation
+from xspn.learning.task import Dependence, Task
 
 RELATIONS = ("=", "≠", "≤", ">", "≈", "≉")
 SEEDS = 2**64
@@ -37,42 +35,44 @@ DEEPEST = 2**31
 SAME = 1e-6  # by how much totals of the same rows may differ: they were added up in another order
 
 
-def plain_tree(tree: Tree) -> dict[str, Any]:
-    """Return a tree as plain values; contexts that places share are written once."""
-    contexts = {id(place.context): place.context for place in tree.open.values() if place.context is not None}
+def plain_tree(tree: PartialTree) -> dict[str, Any]:
+    """Return a tree as plain values; contexts that open tasks share are written once."""
+    contexts = {
+        id(open_task.context): open_task.context for open_task in tree.open.values() if open_task.context is not None
+    }
     numbers = {key: number for number, key in enumerate(contexts)}
     return {
         "records": [_plain_record(record) for record in tree.records],
         "parents": tree.parents,
-        "in_shares": sorted(tree.in_shares),
+        "soft_sums": sorted(tree.soft_sums),
         "keys": tree.keys,
         "contexts": [_plain_context(context) for context in contexts.values()],
         "open": [
-            {"key": key, "context": numbers.get(id(place.context)), **_plain_place(place)}
-            for key, place in tree.open.items()
+            {"key": key, "context": numbers.get(id(open_task.context)), **_plain_open_task(open_task)}
+            for key, open_task in tree.open.items()
         ],
     }
 
 
-def tree_of_plain(data: Any, root: Place, total: float, context_rows: int) -> Tree:
+def tree_of_plain(data: Any, root: OpenTask, total: float, context_rows: int) -> PartialTree:
     """Return the tree that `plain_tree` wrote, or refuse what no tree of this root can be.
 
     Args:
         data: The plain values.
-        root: The place that the tree has grown from.
+        root: The open task that the tree has grown from.
         total: The weight of all its rows.
-        context_rows: How many rows the context of a place has at most.
+        context_rows: How many rows the context of an open task has at most.
     """
     try:
         n = len(root.variables)
         contexts = [_context(own, n, context_rows) for own in _listed(data, "contexts")]
-        places = {_whole(own, "key", -DEEPEST, ROOT): _place(own, contexts, n) for own in _listed(data, "open")}
+        open_tasks = {_whole(own, "key", -DEEPEST, ROOT): _open_task(own, contexts, n) for own in _listed(data, "open")}
         records = [_record(own, n) for own in _listed(data, "records")]
         parents = [_whole_or_none(parent, "parents", len(records) - 1) for parent in _listed(data, "parents")]
-        in_shares = {_in_range(number, "in_shares", 0, len(records) - 1) for number in _listed(data, "in_shares")}
-        if len(places) != len(data["open"]):
+        soft_sums = {_in_range(number, "soft_sums", 0, len(records) - 1) for number in _listed(data, "soft_sums")}
+        if len(open_tasks) != len(data["open"]):
             raise FormatError("open: a key occurs twice")
-        tree = Tree(records, parents, in_shares, places, _whole(data, "keys", 1, DEEPEST))
+        tree = PartialTree(records, parents, soft_sums, open_tasks, _whole(data, "keys", 1, DEEPEST))
         if records and not math.isclose(records[0].total, total, rel_tol=SAME):
             raise FormatError(f"total: expected {total:g}, found {records[0].total:g}")
         return checked_tree(tree, root)
@@ -172,21 +172,21 @@ def _rule(data: Any, n: int) -> Rule | None:
     return Rule(ones, zeros, _number(data, "bias"), _whole_or_none(data["variable"], "variable", n - 1))
 
 
-def _plain_place(place: Place) -> dict[str, Any]:
+def _plain_open_task(open_task: OpenTask) -> dict[str, Any]:
     return {
-        "variables": place.variables.tolist(),
-        "seed": place.seed,
-        "depth": place.depth,
-        "known": place.known.name,
-        "rows": place.rows,
-        "parent": place.parent,
-        "branch": place.branch,
+        "variables": open_task.variables.tolist(),
+        "seed": open_task.seed,
+        "depth": open_task.depth,
+        "known": open_task.known.name,
+        "rows": open_task.rows,
+        "parent": open_task.parent,
+        "branch": open_task.branch,
     }
 
 
-def _place(data: Any, contexts: Sequence[Context], n: int) -> Place:
+def _open_task(data: Any, contexts: Sequence[Context], n: int) -> OpenTask:
     number = _whole_or_none(data["context"], "context", len(contexts) - 1)
-    return Place(
+    return OpenTask(
         _variables(data, n),
         _whole(data, "seed", 0, SEEDS),
         _whole(data, "depth", 0, DEEPEST),
@@ -283,10 +283,10 @@ def _variables(data: Any, n: int) -> IntArray:
     return np.array(found, dtype=np.int64)
 
 
-# -- how records and places hang together ------------------------------------------------------------------------------
+# -- how records and open tasks hang together --------------------------------------------------------------------------
 
 
-def checked_tree(tree: Tree, root: Place) -> Tree:
+def checked_tree(tree: PartialTree, root: OpenTask) -> PartialTree:
     """Return the tree if it can have grown from this root: each part has one parent, and follows from it.
 
     What a leaf holds cannot be checked: the digest is there against damage, not against those who write a new one.
@@ -299,7 +299,7 @@ def checked_tree(tree: Tree, root: Place) -> Tree:
             raise FormatError(f"node {number}: not there, or in two places")
         seen.add(number)
         above = None if parent is None else tree.records[parent].task
-        own: Task | Place = tree.records[number].task if number >= 0 else tree.open[number]
+        own: Task | OpenTask = tree.records[number].task if number >= 0 else tree.open[number]
         expected = (root.seed, 0) if above is None else (child_seed(above.seed, branch), above.depth + 1)
         if (own.seed, own.depth) != expected:
             raise FormatError(f"node {number}: seed and depth do not follow from the node above")
@@ -308,48 +308,48 @@ def checked_tree(tree: Tree, root: Place) -> Tree:
         if number >= 0:
             waiting += [(child, number, k) for k, child in enumerate(tree.records[number].children)]
         else:
-            _check_place(tree, number, parent, branch, root)
+            _check_open_task(tree, number, parent, branch, root)
     if len(seen) != len(tree.records) + len(tree.open) or len(tree.parents) != len(tree.records):
-        raise FormatError("some record or place hangs nowhere")
+        raise FormatError("some record or open task hangs nowhere")
     if any(-key > tree.keys for key in tree.open):
-        raise FormatError("keys: fewer than the places")
+        raise FormatError("keys: fewer than the open tasks")
     for number in range(len(tree.records)):
         _check_record(tree, number)
     return tree
 
 
-def _check_place(tree: Tree, key: int, parent: int | None, branch: int, root: Place) -> None:
-    """Check that the rows of an open place can be found: the way up is known, and each sum on it has a rule."""
-    place = tree.open[key]
-    if place.parent != parent or (parent is not None and place.branch != branch):
-        raise FormatError(f"place {key}: hangs below {parent}, not below {place.parent}")
-    if place.rows > root.rows * (1 + SAME):
-        raise FormatError(f"place {key}: more rows than the table has")
+def _check_open_task(tree: PartialTree, key: int, parent: int | None, branch: int, root: OpenTask) -> None:
+    """Check that the rows of an open task can be found: the way up is known, and each sum on it has a rule."""
+    open_task = tree.open[key]
+    if open_task.parent != parent or (parent is not None and open_task.branch != branch):
+        raise FormatError(f"open task {key}: hangs below {parent}, not below {open_task.parent}")
+    if open_task.rows > root.rows * (1 + SAME):
+        raise FormatError(f"open task {key}: more rows than the table has")
     number, nearest_sum = parent, None
     while number is not None:
         record, above = tree.records[number], tree.parents[number]
         if record.weights is not None and (record.rule is None or len(record.children) != 2):
             raise FormatError(f"node {number}: a sum without a rule")
         if number and (above is None or number not in tree.records[above].children):
-            raise FormatError(f"node {number}: hangs below an open place's way up")
+            raise FormatError(f"node {number}: hangs below an open task's way up")
         nearest_sum = record.task if nearest_sum is None and record.weights is not None else nearest_sum
         number = above if number else None
-    around = [] if place.context is None else place.context.variables.tolist()
+    around = [] if open_task.context is None else open_task.context.variables.tolist()
     if around != ([] if nearest_sum is None else nearest_sum.variables.tolist()):
-        raise FormatError(f"place {key}: the context is that of another place")
+        raise FormatError(f"open task {key}: the context is that of another open task")
 
 
-def _check_record(tree: Tree, number: int) -> None:
+def _check_record(tree: PartialTree, number: int) -> None:
     """Check that a record is a leaf, a product or a sum, and that what is below makes up its variables and rows."""
-    record, in_shares = tree.records[number], number in tree.in_shares
+    record, soft = tree.records[number], number in tree.soft_sums
     children = [tree.records[child] if child >= 0 else tree.open[child] for child in record.children]
     parts = [child.task.variables if isinstance(child, Record) else child.variables for child in children]
     own = record.task.variables
     if record.node is not None:
-        if children or record.weights is not None or record.extra or in_shares:
+        if children or record.weights is not None or record.extra or soft:
             raise FormatError(f"node {number}: a leaf with something below it")
         return
-    clustered = in_shares or record.extra or record.rule is not None or record.cut is not None
+    clustered = soft or record.extra or record.rule is not None or record.cut is not None
     if not children or (record.weights is None and clustered):
         raise FormatError(f"node {number}: neither a leaf nor a product nor a sum")
     totals = [child.total for child in children if isinstance(child, Record)]

@@ -1,4 +1,4 @@
-"""A slice whose rows are remote, and what the policy asks of it."""
+"""A slice whose rows are out of core, and what the policy asks of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,15 +8,15 @@ import numpy as np
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import ParameterError
 from xspn.distributed.summary import RemoteSummary
-from xspn.learning.binary_slice import BitSlice
 from xspn.learning.clustering import Split, clusterings, variable_split
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData, Bits
 from xspn.learning.exchangeability.base import TestResult, tests
-from xspn.learning.fallback import LeafData
-from xspn.learning.fallback.exchangeable import left_out_of_counts, left_out_of_keys
-from xspn.learning.fallback.factorized import left_out_of_bits
-from xspn.learning.summary import Summary
+from xspn.learning.leaf_learners import BinaryLeafData, LeafData
+from xspn.learning.leaf_learners.exchangeable import leave_one_out_of_counts, leave_one_out_of_keys
+from xspn.learning.leaf_learners.factorized import leave_one_out_of_bits
+from xspn.learning.slice import BitSlice
+from xspn.learning.summary import BinarySummary
 from xspn.learning.task import Rows
 
 
@@ -40,20 +40,21 @@ class Context:
 
 
 class SampledRows(Rows):
-    """The rows of a sample, which stand for those that are remote."""
+    """The rows of a sample, which stand for those that are out of core."""
 
     def clusters(self, split: Split) -> Sequence[Rows]:
         """Return the rows of both clusters; one of them may be so rare that the sample has none of it."""
-        shares = (split.labels == 1).astype(np.float64) if split.shares is None else split.shares
-        return [self.part(1 - shares), self.part(shares)]
+        second = split.responsibilities
+        second = (split.labels == 1).astype(np.float64) if second is None else second
+        return [self.part(1 - second), self.part(second)]
 
 
 class RemoteSlice(BitSlice):
     """Answers from exact sums where sums suffice, and from a sample of the rows where they do not.
 
     Exact: tests of exchangeability, independence, the choice between counts and independent variables, splits on a
-    variable, Bernoulli and exchangeable leaves, Chow-Liu trees. From the sample: mixtures, the shares in which fallback
-    leaves are mixed, and the counts of a fallback's blocks.
+    variable, Bernoulli and exchangeable leaves, Chow-Liu trees. From the sample: mixtures, the
+    weights of mixed leaves, and the counts of their blocks.
     """
 
     def __init__(self, summary: RemoteSummary, variables: IntArray, context: Context | None) -> None:
@@ -67,20 +68,21 @@ class RemoteSlice(BitSlice):
             return None
         options = dict(config.test_options)
         if config.exchangeability == "global" and options.get("p_value") == "shuffle":
-            raise ParameterError("global test: shuffling needs all rows in one place; use p_value='chi2'")
+            raise ParameterError("global test: shuffling needs all rows in one process; use p_value='chi2'")
         if config.exchangeability == "global":
             options["p_value"] = "chi2"
         return tests[config.exchangeability](self.summary, **options)
 
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores, of all rows: they depend on counts alone."""
-        data, options = LeafData.alone(self.summary), config.tested_leaves
+        data: BinaryLeafData = LeafData.alone(self._bits)
+        options = config.tested_leaves
         if self.summary.complete:
-            counts = _score(self.summary.totals, left_out_of_counts(data, options))
+            counts = _score(self.summary.totals, leave_one_out_of_counts(data, options))
         else:
             keys, of_key = self.summary.keys()
-            counts = _score(of_key, left_out_of_keys(data, options, keys))
-        zero, one = left_out_of_bits(data, options)
+            counts = _score(of_key, leave_one_out_of_keys(data, options, keys))
+        zero, one = leave_one_out_of_bits(data, options)
         ones = self.summary.ones
         return counts > _score(ones, one) + _score(self.summary.seen - ones, zero)
 
@@ -94,28 +96,33 @@ class RemoteSlice(BitSlice):
             return None
         if config.clustering == "gmm":
             raise ParameterError(
-                f"clustering='gmm' needs all rows in one place, and here are {self.summary.aggregate.rows:,}; "
+                f"clustering='gmm' needs all rows in one process, and here are {self.summary.aggregate.rows:,}; "
                 "use 'auto', 'bernoulli', 'variable' or 'kmeans', or raise xspn.gather_cells in Dask's configuration"
             )
-        found = clusterings[config.clustering](Summary(cells, weights), seed)
+        found = clusterings[config.clustering](BinarySummary(cells, weights), seed)
         if found is not None and found.variable is not None:
             found = variable_split(self.summary, seed)
-        if found is None or found.rule is None:
+        if found is None:
             return None
-        shares = found.rule.shares(cells)
-        labels = (shares > 0.5).astype(np.int64)
+        if found.rule is None:
+            raise ParameterError(
+                f"clustering={config.clustering!r} gives no rule for rows that it was not shown, which out-of-core "
+                "tables need; use 'auto', 'bernoulli', 'variable' or 'kmeans', or raise xspn.gather_cells in Dask's "
+                "configuration"
+            )
+        second = found.rule.responsibilities(cells)
+        labels = (second > 0.5).astype(np.int64)
         if found.variable is None and not 0 < labels.sum() < len(labels):
             return None
-        return replace(found, labels=labels, shares=None if self.summary.complete else shares)
+        return replace(found, labels=labels, responsibilities=None if self.summary.complete else second)
 
-    def _informed(self, config: LearnConfig) -> LeafData:
+    def _informed(self, config: LearnConfig) -> BinaryLeafData:
         """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
         if self._context is None or config.shrinkage == 0:
             return LeafData.alone(self.summary)
         own = BinaryData(self._context.of(self._variables), self._context.weights)
         cells = own.slice(np.arange(len(own.bits)), np.arange(self.n))
-        scale = config.shrinkage / float(own.weights.sum())
-        return LeafData(self.summary, self.summary.with_context(cells, own.weights * scale), 1.0 + scale)
+        return LeafData.in_context(self.summary, cells, own.weights, config.shrinkage)
 
 
 def _score(counts: FloatArray, logs: FloatArray) -> float:

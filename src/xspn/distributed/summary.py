@@ -1,19 +1,142 @@
-"""The summary of a slice whose rows are remote: exact sums, and a sample of the rows."""
+"""Sums over the rows of a slice: all that tests and leaves need, and additive, so that partitions can be summed up.
 
+Weights are whole multiples of one small unit (see `TableStatistics.weight_unit`), so every sum is exact and does not
+depend on its order. The summary of an out-of-core slice has exact sums, and a sample of the rows.
+"""
+
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.distributed.aggregate import Aggregate
+from xspn.learning.exchangeability.full import LARGEST_N
 from xspn.learning.partial_counts import likely_totals_of_keys
 from xspn.learning.partial_moments import PartialMoments
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 
 
-class RemoteSummary(Summary):
-    """What `Summary` promises, from sums that were made by workers. `rows()` is a sample that stands for all rows.
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """What is needed on top where cells are missing.
+
+    Attributes:
+        seen_pairs: How many rows have both variables: (n, n).
+        ones_where_seen: How often i is one among the rows that have j: (n, n).
+        keys: How many rows have m cells, k of them ones: (n + 1, n + 1).
+        moments: The moments of the global test.
+    """
+
+    seen_pairs: FloatArray
+    ones_where_seen: FloatArray
+    keys: FloatArray
+    moments: PartialMoments
+
+    def __add__(self, other: "Partial") -> "Partial":
+        return Partial(
+            self.seen_pairs + other.seen_pairs,
+            self.ones_where_seen + other.ones_where_seen,
+            self.keys + other.keys,
+            self.moments + other.moments,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """Sums over weighted rows of n bits.
+
+    Attributes:
+        rows: The number of rows.
+        total: Their weight.
+        pairs: How often two variables are one together: (n, n).
+        totals: How many complete rows have k ones, for k = 0..n.
+        assignments: How many rows there are of each of the 2ⁿ assignments; None where nobody asks.
+        partial: More, if the table has missing cells anywhere.
+    """
+
+    rows: int
+    total: float
+    pairs: FloatArray
+    totals: FloatArray
+    assignments: FloatArray | None
+    partial: Partial | None
+
+    @classmethod
+    def of(
+        cls, cells: NDArray[np.float32], weights: FloatArray, complete: bool, count_assignments: bool = False
+    ) -> "Aggregate":
+        """Sum over rows; NaN is missing. `complete` says that no row anywhere in the table lacks a cell."""
+        n = cells.shape[1]
+        # Sums of ones are exact in single precision up to 2²⁴ rows, and a block has fewer.
+        once = bool((weights == 1).all())
+        kind: Any = np.float32 if once else np.float64
+        missing = None if complete else np.isnan(cells)
+        ones: NDArray[Any] = (cells if missing is None else np.where(missing, np.float32(0), cells)).astype(
+            kind, copy=False
+        )
+        weighted = ones if once else ones * weights[:, None]
+        pairs = np.asarray(weighted.T @ ones, dtype=np.float64)
+        k = ones.sum(axis=1).astype(np.int64)
+        assignments = None
+        if count_assignments and n <= LARGEST_N:
+            codes = ones.astype(np.int64) @ (1 << np.arange(n))
+            assignments = np.bincount(codes, weights=weights, minlength=1 << n).astype(np.float64)
+        if missing is None:
+            totals = np.bincount(k, weights=weights, minlength=n + 1).astype(np.float64)
+            return cls(len(cells), float(weights.sum()), pairs, totals, assignments, None)
+        marks: NDArray[Any] = (~missing).astype(kind)
+        m = marks.sum(axis=1).astype(np.int64)
+        keys = np.bincount(m * (n + 1) + k, weights=weights, minlength=(n + 1) ** 2).astype(np.float64)
+        keys = keys.reshape(n + 1, n + 1)
+        seen_pairs = np.asarray((marks if once else marks * weights[:, None]).T @ marks, dtype=np.float64)
+        ones_where_seen = np.asarray(weighted.T @ marks, dtype=np.float64)
+        partial = Partial(seen_pairs, ones_where_seen, keys, PartialMoments.of(cells, weights))
+        return cls(len(cells), float(weights.sum()), pairs, keys[n], assignments, partial)
+
+    def __add__(self, other: "Aggregate") -> "Aggregate":
+        counted = self.assignments is not None and other.assignments is not None
+        both_partial = self.partial is not None and other.partial is not None
+        return Aggregate(
+            self.rows + other.rows,
+            self.total + other.total,
+            self.pairs + other.pairs,
+            self.totals + other.totals,
+            self.assignments + other.assignments if counted else None,  # type: ignore[operator]
+            self.partial + other.partial if both_partial else None,  # type: ignore[operator]
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of variables."""
+        return len(self.pairs)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no cell of these rows is missing."""
+        return self.partial is None or bool((self.partial.seen_pairs == self.total).all())
+
+    def without_unseen(self, seen: IntArray) -> "Aggregate | None":
+        """Return the sums over these variables if nothing was seen of the others; None if they are needed."""
+        if self.partial is None or len(seen) == self.n:
+            return self if len(seen) == self.n and (seen == np.arange(self.n)).all() else None
+        others = np.delete(np.arange(self.n), seen)
+        if self.partial.seen_pairs[others, others].any():
+            return None
+        size, both = len(seen) + 1, np.ix_(seen, seen)
+        keys = self.partial.keys[:size, :size]
+        partial = Partial(
+            self.partial.seen_pairs[both],
+            self.partial.ones_where_seen[both],
+            keys,
+            self.partial.moments.without_unseen(seen),
+        )
+        return Aggregate(self.rows, self.total, self.pairs[both], keys[size - 1], None, partial)
+
+
+class RemoteSummary(BinarySummary):
+    """What `BinarySummary` promises, from sums over out-of-core rows. `rows()` is a sample that stands for all rows.
 
     Args:
         aggregate: The sums.
@@ -94,7 +217,7 @@ class RemoteSummary(Summary):
         keys = np.argwhere(self.aggregate.partial.keys > 0)
         return keys, self.aggregate.partial.keys[keys[:, 0], keys[:, 1]]
 
-    def columns(self, block: IntArray) -> Summary:
+    def part(self, block: IntArray) -> BinarySummary:
         """Return the summary of some of the variables.
 
         It is exact where the others were never seen; otherwise it is that of the sample, because the number of ones
@@ -103,9 +226,9 @@ class RemoteSummary(Summary):
         exact = self.aggregate.without_unseen(block)
         if exact is not None:
             return RemoteSummary(exact, self._cells[:, block], self._weights)
-        return Summary(self._cells[:, block], self._weights)
+        return BinarySummary(self._cells[:, block], self._weights)
 
-    def with_context(self, cells: NDArray[np.float32], weights: FloatArray) -> "RemoteSummary":
+    def with_rows(self, cells: NDArray[np.float32], weights: FloatArray) -> "RemoteSummary":
         """Return the summary with some more rows, which are at hand."""
         added = Aggregate.of(cells, weights, complete=self.aggregate.partial is None)
         return RemoteSummary(

@@ -2,8 +2,8 @@
 
 Held-out likelihoods do not tell: a leaf that is a hundred times too wide costs a few nats where it matters little, and
 every mean, sample and conditional of the column is wrong. So means, deviations and quantiles of every real column, and
-the shares of the values of every other column, are compared with the table. What the model says of one column is exact
-and cheap: the share of the rows that reaches each leaf, and the leaf's own distribution of that column.
+the frequencies of the values of every other column, are compared with the table. What the model says of one column is
+exact and cheap: the fraction of the rows that reaches each leaf, and the leaf's own distribution of that column.
 
 The tolerances are wide enough for smoothing, for families that are not quite right and for tables of few rows.
 """
@@ -27,7 +27,7 @@ from xspn.learning.tables import TableData
 from xspn.leaves import Bernoulli, ExchangeableGaussian, Gaussian, MultivariateGaussian
 from xspn.leaves.base import Leaf
 
-SHARE = 0.15  # how far off the share of a value may be: ordered values lend to their neighbors
+FREQUENCY = 0.15  # how far off the frequency of a value may be: ordered values lend to their neighbors
 MEAN = 0.15  # deviations of the table's column
 RATIO = 1.3  # of the two deviations
 BELOW = 0.2  # how far off the chance of a number below a quantile may be: few rows that are skewed have normal leaves
@@ -63,7 +63,7 @@ def _of_bits(circuit: Circuit, data: BinaryData) -> Iterator[tuple[int, str]]:
         rows += weights @ (own != MISSING)
     model = _chances_of_one(circuit, n)
     for v in np.flatnonzero(rows > 0).tolist():
-        if abs(model[v] - ones[v] / rows[v]) > SHARE + _chance(0.5, rows[v]):
+        if abs(model[v] - ones[v] / rows[v]) > FREQUENCY + _chance(0.5, rows[v]):
             yield v, f"P(1) = {model[v]:.3g}, in the table {ones[v] / rows[v]:.3g}"
 
 
@@ -74,15 +74,15 @@ def _chances_of_one(circuit: Circuit, n: int) -> FloatArray:
         return np.asarray(table_of_marginals(circuit, np.full((1, n), np.nan))[0, :, 1])
     # Inference makes a table of all numbers of values and of ones that a leaf may see: too large, and not needed here.
     chances = np.zeros(n)
-    for leaf, share in _leaves(graph):
+    for leaf, weight in _leaves(graph):
         nothing = np.full((1, len(leaf.variables)), np.nan)
         own = leaf.p if isinstance(leaf, Bernoulli) else leaf.marginals(nothing)[0, :, 1]
-        chances[list(leaf.variables)] += share * own
+        chances[list(leaf.variables)] += weight * own
     return chances
 
 
 def _of_columns(circuit: Circuit, data: TableData) -> Iterator[tuple[int, str]]:
-    shares = table_of_marginals(circuit, np.full((1, len(data.domains)), np.nan))[0]
+    marginals = table_of_marginals(circuit, np.full((1, len(data.domains)), np.nan))[0]
     parts = _normal_parts(circuit.graph)
     for v, domain in enumerate(data.domains):
         seen = ~np.isnan(data.cells[:, v])
@@ -92,7 +92,7 @@ def _of_columns(circuit: Circuit, data: TableData) -> Iterator[tuple[int, str]]:
         if domain.cardinality is None:
             what = _of_numbers(parts[v], values, weights, float(data.floors[v])) if v in parts else None
         else:
-            what = _of_names(circuit, v, shares[v, : domain.cardinality], values, weights)
+            what = _of_names(circuit, v, marginals[v, : domain.cardinality], values, weights)
         if what is not None:
             yield v, what
 
@@ -101,17 +101,17 @@ def _of_names(circuit: Circuit, v: int, model: FloatArray, values: FloatArray, w
     total = float(weights.sum())
     table = np.bincount(values.astype(np.int64), weights=weights, minlength=len(model)) / total
     worst = int(np.argmax(np.abs(model - table)))
-    if abs(model[worst] - table[worst]) <= SHARE + _chance(0.5, total):
+    if abs(model[worst] - table[worst]) <= FREQUENCY + _chance(0.5, total):
         return None
     return f"P({circuit.schema.label(v, worst)}) = {model[worst]:.3g}, in the table {table[worst]:.3g}"
 
 
 def _of_numbers(parts: FloatArray, values: FloatArray, weights: FloatArray, floor: float) -> str | None:
-    """Compare a mixture of normal distributions, rows (share, mean, deviation), with a column of numbers."""
+    """Compare a mixture of normal distributions, rows (weight, mean, deviation), with a column of numbers."""
     total = float(weights.sum())
-    share, means, deviations = parts.T
-    mean = float(share @ means)
-    deviation = float(np.sqrt(share @ (deviations**2 + (means - mean) ** 2)))
+    weight, means, deviations = parts.T
+    mean = float(weight @ means)
+    deviation = float(np.sqrt(weight @ (deviations**2 + (means - mean) ** 2)))
     in_table = float(np.average(values, weights=weights))
     # A column of one value, or of steps, has the deviation of a rounding error.
     away = (values - in_table) ** 2
@@ -128,7 +128,7 @@ def _of_numbers(parts: FloatArray, values: FloatArray, weights: FloatArray, floo
         quantile = values[min(int(np.searchsorted(reached, p)), len(values) - 1)]
         below = float(reached[np.searchsorted(values, quantile, side="left") - 1]) if quantile > values[0] else 0.0
         up_to = float(reached[np.searchsorted(values, quantile, side="right") - 1])
-        model = float(share @ ndtr((quantile - means) / deviations))
+        model = float(weight @ ndtr((quantile - means) / deviations))
         if not below - BELOW - _chance(0.5, total) <= model <= up_to + BELOW + _chance(0.5, total):
             return f"P(at most {quantile:.4g}) = {model:.3g}, in the table {up_to:.3g}"
     return None
@@ -140,27 +140,27 @@ def _chance(deviation: float, rows: float) -> float:
 
 
 def _normal_parts(graph: Graph) -> dict[int, FloatArray]:
-    """Return the mixture that each real variable has by itself: (leaves, 3) of share, mean and deviation."""
+    """Return the mixture that each real variable has by itself: (leaves, 3) of weight, mean and deviation."""
     parts: dict[int, list[tuple[float, float, float]]] = {}
-    for node, share in _leaves(graph):
+    for node, weight in _leaves(graph):
         if isinstance(node, Gaussian | ExchangeableGaussian):
             for v in node.variables:
-                parts.setdefault(v, []).append((share, node.mean, node.std))
+                parts.setdefault(v, []).append((weight, node.mean, node.std))
         elif isinstance(node, MultivariateGaussian):
             deviations = np.sqrt(np.diag(node.covariance))
             for v, mean, deviation in zip(node.variables, node.mean.tolist(), deviations.tolist(), strict=True):
-                parts.setdefault(v, []).append((share, mean, deviation))
+                parts.setdefault(v, []).append((weight, mean, deviation))
     return {v: np.array(own) for v, own in parts.items()}
 
 
 def _leaves(graph: Graph) -> Iterator[tuple[Leaf, float]]:
-    """Yield each leaf with the share of the rows that reaches it."""
+    """Yield each leaf with the fraction of the rows that reaches it."""
     reached = np.zeros(len(graph))
     reached[-1] = 1.0
     for index in range(len(graph) - 1, -1, -1):  # parents come after children
-        node, share = graph.nodes[index], float(reached[index])
+        node, weight = graph.nodes[index], float(reached[index])
         if isinstance(node, Leaf):
-            yield node, share
+            yield node, weight
         else:
             weights = node.weights if isinstance(node, Sum) else np.ones(len(node.children))
-            np.add.at(reached, graph.child_ids(node), share * weights)
+            np.add.at(reached, graph.child_ids(node), weight * weights)

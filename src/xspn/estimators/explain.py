@@ -16,7 +16,7 @@ def explain(circuit: Circuit, trace: Trace, most: int, names: Sequence[str] | No
     schema = circuit.schema if names is None else replace(circuit.schema, names=tuple(names))
     lines = [str(circuit.summary())]
     if not trace.entries:
-        lines.append("No decisions to tell of: all that earned a share was fitted by EM.")
+        lines.append("No decisions to report: all components of the mixture were fitted by EM.")
         return "\n".join(lines)
     found = [entry for entry in trace if entry.operation is Operation.EXCHANGEABLE]
     found.sort(key=lambda entry: (-entry.rows * len(entry.variables), entry.node))

@@ -14,8 +14,8 @@ from xspn.learning.mevm import MEVMOptions, Structure, fit_mevm
 class MEVM(DensityEstimator):
     """A mixture of products of exchangeable blocks, learned by EM: a shallow exchangeability-aware circuit.
 
-    Each component partitions the variables into blocks of its own. The blocks are found anew, from the rows as the
-    components share them, whenever EM has settled.
+    Each component partitions the variables into blocks of its own. The blocks are found anew, from the rows
+    weighted by the components' responsibilities, whenever EM has settled.
 
     Args:
         n_components: The number of components; those that end up without any row are dropped.
@@ -39,8 +39,8 @@ class MEVM(DensityEstimator):
     Examples:
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
-        >>> kind = rng.random((500, 1)) < 0.5  # two kinds of rows, told apart by two groups of columns
-        >>> p = np.where(kind, [0.8, 0.8, 0.8, 0.1, 0.1], [0.1, 0.1, 0.1, 0.9, 0.9])
+        >>> cluster = rng.random((500, 1)) < 0.5  # two clusters of rows, told apart by two groups of columns
+        >>> p = np.where(cluster, [0.8, 0.8, 0.8, 0.1, 0.1], [0.1, 0.1, 0.1, 0.9, 0.9])
         >>> model = MEVM(n_components=2, random_state=0).fit(rng.random((500, 5)) < p)
         >>> model.predict_marginals([[1, 1, np.nan, np.nan, np.nan]]).round(1).tolist()
         [[1.0, 1.0, 0.8, 0.1, 0.1]]
@@ -77,7 +77,7 @@ class MEVM(DensityEstimator):
         Args:
             X: A table of zeros and ones (array or DataFrame; bool, int, float, or text with two labels in a column).
             y: Ignored.
-            X_valid: Rows that tell when to stop, and which start is the best one.
+            X_valid: Validation rows, which choose when to stop and the best start.
             sample_weight: How often each row counts.
         """
         options = MEVMOptions(

@@ -16,7 +16,7 @@ PLAIN = (
     "shrinkage",
     "exchangeability",
     "clustering",
-    "fallback",
+    "leaf_learner",
 )
 
 

@@ -18,12 +18,13 @@ class LearnerParameters(TableInput):
         shrinkage: How many rows the cluster's surroundings count for in a leaf's parameters.
         exchangeability: "global", "pairwise", "full", or None for a conventional SPN.
         clustering: "auto", "bernoulli", "variable", "gmm" (as in the paper) or "kmeans".
-        fallback: What slices of few rows become: "auto" (a mixture of the others), "sparing" (of as few of them as
-            predict best), "factorized", "exchangeable", "chow_liu" or "blocks".
+        leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
+            "sparse" (of as few of them as predict best), "factorized", "exchangeable", "chow_liu" or "blocks".
         quality: "fast" learns one circuit with the parameters as they are. "balanced" and "best" choose `min_instances`
-            and `independence_threshold` on rows kept apart (`X_valid`, or a share of the training rows), learn a bag of
-            8 or 80 circuits, and mix it with trees of hidden states (binary columns); "best" also chooses smoothing and
-            shrinkage, and mixes in copies of one circuit that EM has taken apart.
+            and `independence_threshold` on validation rows (`X_valid`, or a random fraction of the training rows),
+            learn a bagged ensemble of 8 or 80 circuits, and mix it with hidden Chow-Liu trees over exchangeable blocks
+            (binary columns); "best" also chooses smoothing and shrinkage, and mixes in an EM-refined mixture of
+            perturbed copies of one circuit.
         n_estimators: The number of circuits, learned on bootstrap samples and mixed into one; with a quality other than
             "fast" there are at least 8 or 80.
         domains: What the columns hold, where it shall not be inferred: "binary", "categorical", "ordinal", "real" or a
@@ -45,7 +46,7 @@ class LearnerParameters(TableInput):
         shrinkage: float = 2.0,
         exchangeability: str | None = "global",
         clustering: str = "auto",
-        fallback: str = "auto",
+        leaf_learner: str = "auto",
         quality: str = "fast",
         n_estimators: int = 1,
         domains: Any = None,
@@ -62,7 +63,7 @@ class LearnerParameters(TableInput):
         self.shrinkage = shrinkage
         self.exchangeability = exchangeability
         self.clustering = clustering
-        self.fallback = fallback
+        self.leaf_learner = leaf_learner
         self.quality = quality
         self.n_estimators = n_estimators
         self.domains = domains

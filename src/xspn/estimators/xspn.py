@@ -23,10 +23,11 @@ from xspn.estimators.options import learn_config
 from xspn.estimators.parameters import LearnerParameters
 from xspn.estimators.table_input import in_memory, training_data
 from xspn.learning.assembly import Learned
+from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
-from xspn.learning.ensemble import learn_bag
+from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.memory import refuse_if_too_large
-from xspn.learning.quality import EFFORTS, HeldOut, LearnedWell, Search, learn_well
+from xspn.learning.search import BUDGETS, SearchReport, SearchResult, ValidationRows, search
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
 from xspn.learning.trace import Trace
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from xspn.distributed.growth import PassReport
 
 SECONDS_BETWEEN_LINES = 5.0
-EQUAL_ROWS_MATTER = ("gmm",)  # clusterings that cannot take weights
 
 
 class XSPN(LearnerParameters, DensityEstimator):
@@ -68,7 +68,7 @@ class XSPN(LearnerParameters, DensityEstimator):
     circuit_: Circuit
     trace_: Trace
     valid_score_: float
-    search_: Search
+    search_: SearchReport
     passes_: "tuple[PassReport, ...]"
 
     @all_or_nothing
@@ -92,7 +92,7 @@ class XSPN(LearnerParameters, DensityEstimator):
                 from if it is there. Nothing is saved for a table that is small enough to be gathered.
         """
         config = learn_config(self)
-        one_of("quality", self.quality, ("fast", *EFFORTS))
+        one_of("quality", self.quality, ("fast", *BUDGETS))
         for attribute in ("valid_score_", "search_", "passes_"):  # those of an earlier fit
             if hasattr(self, attribute):
                 delattr(self, attribute)
@@ -106,8 +106,8 @@ class XSPN(LearnerParameters, DensityEstimator):
         self.circuit_, self.trace_ = Circuit.of_schema(learned.graph, self.schema_), learned.trace
         if data is not None:
             warn_of_disagreement(self.circuit_, data)
-        if isinstance(learned, LearnedWell):
-            self.search_ = learned.search
+        if isinstance(learned, SearchResult):
+            self.search_ = learned.report
         if X_valid is not None:
             self.valid_score_ = self.score(X_valid)
         return self
@@ -116,7 +116,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         """Learn from a table in memory, with the effort that the quality stands for; return its rows too."""
         own = self._training_table(X)
         refuse_if_too_large(len(own), own.domains)
-        merge = config.clustering not in EQUAL_ROWS_MATTER
+        merge = config.clustering not in UNWEIGHTED
         data = training_data(own, self._row_weights(sample_weight, len(own)), merge)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         whole_number("n_estimators", self.n_estimators, 1)
@@ -124,12 +124,12 @@ class XSPN(LearnerParameters, DensityEstimator):
         valid = None if only_scored else self._validation_rows(X_valid)
         if self.quality == "fast":
             with learning_progress(self.verbose, self.n_estimators) as progress:
-                return learn_bag(data, config, seed, self.n_estimators, self.n_jobs, progress), data
-        effort = EFFORTS[self.quality]
-        effort = replace(effort, circuits=max(effort.circuits, self.n_estimators))
-        held_out = None if valid is None else HeldOut.of(valid)
-        with learning_progress(self.verbose, effort.circuits) as progress:
-            return learn_well(data, config, effort, seed, self.n_jobs, held_out, progress), data
+                return learn_ensemble(data, config, seed, self.n_estimators, self.n_jobs, progress), data
+        budget = BUDGETS[self.quality]
+        budget = replace(budget, circuits=max(budget.circuits, self.n_estimators))
+        validation = None if valid is None else ValidationRows.of(valid)
+        with learning_progress(self.verbose, budget.circuits) as progress:
+            return search(data, config, budget, seed, self.n_jobs, validation, progress), data
 
     def _validation_rows(self, X_valid: Any) -> AnyArray:
         """Read validation rows; what is wrong with them is reported before anything is learned."""
@@ -147,7 +147,7 @@ class XSPN(LearnerParameters, DensityEstimator):
     ) -> tuple[Learned, TrainingData | None]:
         """Learn from a table that is not in memory; one that is small enough is gathered."""
         from xspn.distributed.gathering import binary_template, gathered, is_small
-        from xspn.distributed.learning import Source, learn_out_of_core
+        from xspn.distributed.learning import OutOfCoreTable, learn_out_of_core
 
         if is_small(X):
             return self._learned(gathered(X), X_valid, in_memory(sample_weight, "sample_weight"), config)
@@ -157,9 +157,9 @@ class XSPN(LearnerParameters, DensityEstimator):
         if not own.schema.are_binary or any(own.schema.labels):
             raise DataError("domains: tables that are not in memory must be binary; leave `domains` out")
         seed = int(generator(self.random_state).integers(2**63 - 1))
-        source = Source(X, sample_weight, self.binarize)
+        table = OutOfCoreTable(X, sample_weight, self.binarize)
         with learning_progress(self.verbose, self.n_estimators) as progress:
-            grown = learn_out_of_core(source, config, seed, self.n_estimators, checkpoint, progress)
+            grown = learn_out_of_core(table, config, seed, self.n_estimators, checkpoint, progress)
         self.passes_ = grown.passes
         return grown.learned, None
 
@@ -174,7 +174,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         text = explain(self.circuit_, self.trace_, most, names)
         if not hasattr(self, "search_"):
             return text
-        return f"Made of {'; '.join(map(str, self.search_.parts))}.\n{text}"
+        return f"Made of {'; '.join(map(str, self.search_.components))}.\n{text}"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")

@@ -1,6 +1,7 @@
 """A circuit as graphviz text."""
 
 from xspn.circuit import Circuit
+from xspn.core.text import default_name
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves.base import Leaf
 
@@ -41,7 +42,7 @@ def _style(circuit: Circuit, node: Node) -> str:
 
 def variable_names(circuit: Circuit, variables: tuple[int, ...]) -> list[str]:
     """Return the variables' names, or X0, X1, … where they have none."""
-    return [f"X{v}" if circuit.names is None else circuit.names[v] for v in variables]
+    return [default_name(v) if circuit.names is None else circuit.names[v] for v in variables]
 
 
 def shortened(names: list[str], most: int = 4) -> str:

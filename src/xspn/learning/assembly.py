@@ -6,10 +6,8 @@ import numpy as np
 
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Sum
-from xspn.learning.clustering.base import Condition
-from xspn.learning.clustering.rule import Rule
+from xspn.learning.clustering.base import Condition, Rule
 from xspn.learning.exchangeability.base import TestResult
-from xspn.learning.fallback.base import Candidate
 from xspn.learning.policy import Operation
 from xspn.learning.task import Task
 from xspn.learning.trace import Branch, Trace, TraceEntry
@@ -29,13 +27,10 @@ class Record:
     weights: list[float] | None = None  # of a sum; None for a product
     cut: int | None = None  # the variable whose value tells the children of a sum apart
     conditions: tuple[Condition, ...] = ()  # what holds of it in each
-    rule: Rule | None = None  # which child of a sum rows belong to that are not at hand
+    rule: Rule | None = None  # which child of a sum out-of-core rows belong to
     extra: list[list[Node]] = field(default_factory=list)  # leaves beside each child of a sum
     below: list[Task] = field(default_factory=list)
     children: list[int] = field(default_factory=list)  # the records of the tasks below
-    score: float = 0.0  # of the leaf that a task became, on rows that it is made without
-    leaf: Candidate | None = None  # what could stand here instead, where trees are pruned
-    score_of_leaf: float = -np.inf
 
     @property
     def has_indicators(self) -> bool:
@@ -138,8 +133,8 @@ class _Assembler:
                 branches = self.branches_of_cuts[index]
                 found += [(weight * w, node) for w, node in zip(record.weights or [], branches, strict=True)]
             else:
-                shares = record.weights or [1.0] * len(record.children)
-                waiting += [(weight * w, child) for w, child in zip(shares[::-1], record.children[::-1], strict=True)]
+                weights = record.weights or [1.0] * len(record.children)
+                waiting += [(weight * w, child) for w, child in zip(weights[::-1], record.children[::-1], strict=True)]
         return found
 
 

@@ -10,8 +10,7 @@ from xspn.core.errors import ParameterError
 from xspn.core.options import number_between, one_of, whole_number
 from xspn.learning.clustering import clusterings
 from xspn.learning.exchangeability.base import check_test_options
-from xspn.learning.fallback import LeafOptions, conventional_fallbacks, fallbacks
-from xspn.learning.fallback.base import Fallback
+from xspn.learning.leaf_learners import LeafOptions, leaf_learners
 
 
 @dataclass(frozen=True)
@@ -45,17 +44,16 @@ class LearnConfig:
     """The choices of LearnXSPN; the defaults are this library's own.
 
     Attributes:
-        min_instances: Slices of fewer rows become a fallback leaf.
+        min_instances: Slices of fewer rows become a leaf.
         independence_threshold: ρ of the G-test: a pair is independent if its statistic is below 2ρ + 0.001.
         significance: The level of the exchangeability test.
         smoothing: The Laplace pseudo-count α.
         exchangeability: The test: "global", "pairwise", "full", or None for a conventional SPN.
         clustering: How rows are split: "auto", "bernoulli", "variable", "gmm", "kmeans".
-        fallback: What becomes of small slices: "auto" (a mixture of the others), "sparing" (of as few of them as
-            predict best), "factorized", "exchangeable", "chow_liu", "blocks".
+        leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
+            "sparse" (of as few of them as predict best), "factorized", "exchangeable", "chow_liu", "blocks".
         shrinkage: How many rows the sum above a leaf counts for in its parameters: clusters of few rows borrow strength
             from the rows that they were cut from.
-        prune: Replace what has grown below a node by a leaf where that predicts left-out rows better.
         published: What to do as the paper's program does; None for this library's own learner.
     """
 
@@ -65,9 +63,8 @@ class LearnConfig:
     smoothing: float = 0.1
     exchangeability: str | None = "global"
     clustering: str = "auto"
-    fallback: str = "auto"
+    leaf_learner: str = "auto"
     shrinkage: float = 2.0
-    prune: bool = False
     published: PublishedProgram | None = None
 
     def __post_init__(self) -> None:
@@ -81,8 +78,7 @@ class LearnConfig:
         if self.exchangeability is not None:
             check_test_options(self.exchangeability, self.test_options)
         clusterings[self.clustering]
-        fallbacks[self.fallback]
-        one_of("prune", self.prune, (False, True))
+        leaf_learners[self.leaf_learner]
 
     @property
     def score_overrules(self) -> bool:
@@ -109,18 +105,12 @@ class LearnConfig:
         return LeafOptions(self.smoothing, "values" if self.published is None else "assignments")
 
     @property
-    def fallback_leaves(self) -> LeafOptions:
-        """How fallback leaves are smoothed."""
-        return LeafOptions(self.smoothing)
+    def leaf_options(self) -> LeafOptions:
+        """How the leaf learner's leaves are smoothed; a conventional SPN has no exchangeable blocks in mixed leaves."""
+        return LeafOptions(self.smoothing, exchangeable=self.exchangeability is not None)
 
     @property
     def conventional(self) -> "LearnConfig":
         """The same choices without exchangeable leaves of any kind."""
-        fallback = "factorized" if self.fallback in ("exchangeable", "blocks") else self.fallback
-        return replace(self, exchangeability=None, fallback=fallback)
-
-    @property
-    def make_fallback(self) -> Fallback:
-        """The fallback; where it is mixed, a conventional SPN has no exchangeable leaves in it."""
-        conventional = self.fallback in conventional_fallbacks and self.exchangeability is None
-        return conventional_fallbacks[self.fallback] if conventional else fallbacks[self.fallback]
+        leaf_learner = "factorized" if self.leaf_learner in ("exchangeable", "blocks") else self.leaf_learner
+        return replace(self, exchangeability=None, leaf_learner=leaf_learner)

@@ -1,4 +1,4 @@
-"""Several circuits learned on bootstrap samples, mixed into one."""
+"""Bagged ensembles: several circuits learned on bootstrap samples, mixed into one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +14,7 @@ from xspn.graph.graph import Graph, from_records
 from xspn.graph.nodes import Node, Sum
 from xspn.graph.transform import share_and_tell
 from xspn.learning.assembly import Learned
+from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.learner import learn
 from xspn.learning.source import TrainingData
@@ -23,7 +24,7 @@ from xspn.learning.trace import Branch, Trace, TraceEntry
 Member = tuple[list[Any], Trace]  # a circuit, flat, and its trace
 
 
-def learn_bag(
+def learn_ensemble(
     data: TrainingData,
     config: LearnConfig,
     seed: int,
@@ -36,8 +37,8 @@ def learn_bag(
     """Learn one circuit, or a uniform mixture of circuits on bootstrap samples of the rows.
 
     One circuit is learned by threads, several by processes; the result is the same for any number of them. With
-    `others` several circuits are learned with different settings, in turn. What `learn_members` has found for the first
-    ones need not be learned again: it may be given as `known`.
+    `others`, several circuits are learned with different settings, in turn. What `learn_members` has found for the
+    first ones need not be learned again: it may be given as `known`.
     """
     whole_number("n_estimators", n_circuits, 1)
     check_n_jobs(n_jobs)
@@ -58,7 +59,7 @@ def learn_members(
     progress: Progress | None = None,
     others: Sequence[LearnConfig] = (),
 ) -> list[Member]:
-    """Learn the circuits of a bag that have these numbers in it."""
+    """Learn the circuits of a bagged ensemble that have these numbers in it."""
     settings = [config, *others]
     jobs = (delayed(_member)(data, settings[k % len(settings)], child_seed(seed, k)) for k in numbers)
     members: list[Member] = []
@@ -93,7 +94,7 @@ def _member(data: TrainingData, config: LearnConfig, seed: int) -> Member:
         learned = learn(data, config, seed)
         return list(learned.graph.records()), learned.trace
     sample = data.with_weights(rng.multinomial(size, data.weights / total).astype(np.float64))
-    if config.clustering == "gmm":
+    if config.clustering in UNWEIGHTED:
         sample = sample.repeated()
     if size != round(total):
         sample = sample.with_weights(sample.weights * (total / size))

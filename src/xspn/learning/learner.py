@@ -1,6 +1,6 @@
-"""LearnXSPN: a queue of tasks, each decided by the policy and carried out here."""
+"""LearnXSPN: a queue of tasks, each decided by the policy and carried out here: a leaf, or the tasks below."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from time import perf_counter
@@ -9,20 +9,105 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from xspn.core.arrays import IntArray
-from xspn.learning.actions import Actions
 from xspn.learning.assembly import Learned, Record, assemble
+from xspn.learning.clustering import Split
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
-from xspn.learning.policy import decide
-from xspn.learning.pruning import pruned
+from xspn.learning.policy import Decision, Operation, decide
+from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
+from xspn.learning.tables.clustering import table_clustering
 from xspn.learning.tables.data import TableData
+from xspn.learning.tables.exchangeability.base import named_table_test
+from xspn.learning.tables.leaf_learners import table_leaf_learner
 from xspn.learning.task import Rows, Task
+from xspn.leaves.base import Leaf
 
 NEED_QUIET = ("gmm", "kmeans")
-Open = tuple[Task, float]  # a task, and the share of the whole work that is expected of it
+Job = tuple[Task, float]  # a task, and the part of the whole work that is expected of it
+Indicator = Callable[[int, int], Leaf]  # the leaf that has all its mass on one value of a variable
+
+
+class Actions:
+    """What can be done with a slice, wherever its rows are."""
+
+    def __init__(self, config: LearnConfig, indicator: Indicator) -> None:
+        self.config = config
+        self.indicator = indicator
+
+    def act(self, task: Task, slice: Slice, decision: Decision) -> Record:
+        """Make a leaf of a task, or the tasks below it."""
+        record = Record(task, decision.operation, decision.note, slice.total, decision.test)
+        match decision.operation:
+            case Operation.UNIVARIATE:
+                record.node = slice.univariate(self.config).node
+            case Operation.EXCHANGEABLE:
+                record.node = slice.exchangeable(self.config).node
+            case Operation.FEW_ROWS | Operation.CONSTANT:
+                self._learn_leaf(record, slice)
+            case Operation.CONSTANTS | Operation.INDEPENDENT:
+                record.below = [
+                    task.child(k, variables=task.variables[group], known=known)
+                    for k, (group, known) in enumerate(zip(decision.groups, decision.known, strict=True))
+                ]
+            case _:
+                self._cluster(record, slice)
+        return record
+
+    def _learn_leaf(self, record: Record, slice: Slice) -> None:
+        found = slice.leaf(self.config)
+        record.node, record.detail = found.node, found.name
+
+    def _cluster(self, record: Record, slice: Slice) -> None:
+        seed = record.task.seed if self.config.cluster_seed is None else self.config.cluster_seed
+        split = slice.split(self.config, seed)
+        if split is None:
+            record.operation = Operation.NO_SPLIT
+            self._learn_leaf(record, slice)
+            return
+        record.rule = split.rule
+        if split.variable is not None and split.on_category:
+            self._cut(record, split, split.variable)
+        else:
+            self._mix(record, split)
+
+    def _mix(self, record: Record, split: Split) -> None:
+        """Make a sum whose weights are the clusters' fractions of the rows."""
+        task = record.task
+        parts = task.rows.clusters(split)
+        record.weights = fractions_of([part.total for part in parts])
+        record.below = [task.child(k, rows=part) for k, part in enumerate(parts)]
+        record.extra = [[] for _ in parts]
+        record.detail = f"{len(parts)} clusters"
+        if split.variable is not None:
+            record.cut, record.conditions = int(task.variables[split.variable]), split.conditions
+            record.detail = f"rows told apart by variable {record.cut}"
+
+    def _cut(self, record: Record, split: Split, position: int) -> None:
+        """Make a sum on the value of one variable: its smoothing is in the weights.
+
+        In a cluster where the variable has one value, an indicator of it stands beside what is learned of the others.
+        """
+        task, alpha = record.task, self.config.smoothing
+        variable = int(task.variables[position])
+        rest = np.delete(task.variables, position)
+        parts = task.rows.clusters(split)
+        record.weights = fractions_of([part.total for part in parts], alpha)
+        for k, (part, condition) in enumerate(zip(parts, split.conditions, strict=True)):
+            fixed = condition.relation == "="
+            record.below.append(task.child(k, rows=part, variables=rest if fixed else task.variables))
+            record.extra.append([self.indicator(variable, int(condition.value))] if fixed else [])
+        record.detail = f"split on variable {variable}"
+        record.cut, record.conditions = variable, split.conditions
+
+
+def fractions_of(totals: Sequence[float], smoothing: float = 0.0) -> list[float]:
+    """Return the weights of a sum, from the weights of its clusters' rows."""
+    masses = np.array(totals) + smoothing
+    fractions: list[float] = (masses / masses.sum()).tolist()
+    return fractions
 
 
 def learn(
@@ -30,13 +115,23 @@ def learn(
 ) -> Learned:
     """Learn the structure and the parameters of a circuit.
 
-    Tasks are taken in the order in which they came up, generation by generation, so that a generation can be shared out
-    to threads: what a task becomes depends on its data and on its place in the tree alone. `progress` is told how much
+    Tasks are taken in the order in which they came up, generation by generation, so that threads can work on a
+    generation: what a task becomes depends on its data and on its place in the tree alone. `progress` is told how much
     is done, of as many units as the data has cells.
     """
+    _refuse_unsupported(data, config)
     n_rows, n_variables = data.shape
     root = Task(Rows(np.arange(n_rows), data.weights), np.arange(n_variables), seed)
     return assemble(_Learner(data, source_of(data), config, progress).learn(root, n_jobs), n_variables)
+
+
+def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
+    """Refuse a clustering, a leaf learner or a test that is for bits only, where some column is not one of bits."""
+    if isinstance(data, TableData) and len(data.binary) < len(data.domains):
+        table_clustering(config.clustering)
+        table_leaf_learner(config.leaf_learner)
+        if config.exchangeability is not None:
+            named_table_test(config.exchangeability)
 
 
 def learn_task(task: Task, data: BinaryData, variables: IntArray, config: LearnConfig) -> list[Record]:
@@ -64,39 +159,39 @@ class _Learner:
 
     def learn(self, root: Task, n_jobs: int) -> list[Record]:
         records: list[Record] = []
-        # Each task with the record of the task above and the share of the whole work that is expected of it.
+        # Each task with the record of the task above and the part of the whole work that is expected of it.
         generation: list[tuple[Task, int | None, float]] = [(root, None, float(len(root.rows) * len(root.variables)))]
         quiet = without_convergence_warnings() if self.config.clustering in NEED_QUIET else nullcontext()
         # Tables of any kind are many small problems: threads of linear algebra would only wait for each other.
         few_threads = threadpool_limits(1, "blas") if isinstance(self.data, TableData) else nullcontext()
         with quiet, few_threads, _workers(n_jobs) as run_all:
             while generation:
-                done = run_all(self._carry_out, [(task, share) for task, _, share in generation])
+                done = run_all(self._carry_out, [(task, work) for task, _, work in generation])
                 upcoming: list[tuple[Task, int | None, float]] = []
-                for record, (task, parent, share) in zip(done, generation, strict=True):
+                for record, (task, parent, work) in zip(done, generation, strict=True):
                     if parent is not None:
                         records[parent].children.append(len(records))
                     sizes = [len(below.rows) * len(below.variables) * self._levels(below) for below in record.below]
-                    left = (share - share / self._levels(task)) / max(sum(sizes), 1.0)
+                    left = (work - work / self._levels(task)) / max(sum(sizes), 1.0)
                     upcoming += [
                         (below, len(records), left * size) for below, size in zip(record.below, sizes, strict=True)
                     ]
                     records.append(record)
                 generation = upcoming
-        return pruned(records) if self.config.prune else records
+        return records
 
-    def _carry_out(self, task_and_share: Open) -> Record:
+    def _carry_out(self, job: Job) -> Record:
         """Decide what to do with a task, and do it."""
         start = perf_counter()
-        task, share = task_and_share
-        own = share / self._levels(task)
+        task, work = job
+        own = work / self._levels(task)
         with self.meter.part(own):
             slice = self.source.slice_of(task)
             decision = decide(slice, self.config, is_root=task.depth == 0, known=task.known)
             record = self.actions.act(task, slice, decision)
         record.seconds = perf_counter() - start
         if not record.below:
-            self.meter.add(share - own)
+            self.meter.add(work - own)
         return record
 
     def _levels(self, task: Task) -> float:
@@ -106,10 +201,10 @@ class _Learner:
 
 
 @contextmanager
-def _workers(n_jobs: int) -> Iterator[Callable[[Callable[[Open], Record], list[Open]], list[Record]]]:
+def _workers(n_jobs: int) -> Iterator[Callable[[Callable[[Job], Record], list[Job]], list[Record]]]:
     """Provide a function that runs tasks, in this thread or in several, and returns the results in order."""
     if n_jobs == 1:
-        yield lambda work, tasks: [work(task) for task in tasks]
+        yield lambda run, tasks: [run(task) for task in tasks]
         return
     with ThreadPoolExecutor(n_jobs) as pool:
-        yield lambda work, tasks: list(pool.map(work, tasks))
+        yield lambda run, tasks: list(pool.map(run, tasks))

@@ -49,7 +49,7 @@ def likely_totals(cells: NDArray[np.float32], weights: FloatArray) -> FloatArray
 def likely_totals_of_keys(keys: IntArray, of_key: FloatArray, n: int) -> FloatArray:
     """Return how many rows have t ones, given how many have each pair (cells seen, ones among them).
 
-    Rows of which nothing was seen say nothing, and are shared out like the others.
+    Rows of which nothing was seen say nothing, and are distributed as the others.
     """
     chances = chances_given_total(keys, n)
     total = float(of_key.sum())

@@ -9,14 +9,7 @@ from xspn.core.arrays import BoolArray, IntArray
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.slice import Slice
-
-
-class Dependence(Enum):
-    """What is known of the variables of a slice."""
-
-    UNKNOWN = "nothing"
-    CONNECTED = "one component of dependent variables"
-    INDEPENDENT = "each independent of all others"
+from xspn.learning.task import Dependence
 
 
 class Operation(Enum):
@@ -24,13 +17,12 @@ class Operation(Enum):
 
     UNIVARIATE = "independent variables: a univariate leaf each"
     CONSTANTS = "constant variables: split off"
-    CONSTANT = "all variables constant: a fallback leaf"
-    FEW_ROWS = "too few rows: a fallback leaf"
+    CONSTANT = "all variables constant: a leaf"
+    FEW_ROWS = "too few rows: a leaf"
     EXCHANGEABLE = "exchangeable: one leaf for all"
     INDEPENDENT = "independent groups: a product"
     CLUSTER = "neither: cluster the rows into a sum"
-    NO_SPLIT = "no split found: a fallback leaf"
-    PRUNED = "what had grown predicts no better than a leaf: the leaf"
+    NO_SPLIT = "no split found: a leaf"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +32,14 @@ class Decision:
     Attributes:
         operation: What to do.
         groups: The variables (by position) of each factor of a product.
-        kinds: What is known of each group's variables.
+        known: What is known of each group's variables.
         test: The exchangeability test, if there was one.
         note: What else speaks for the decision.
     """
 
     operation: Operation
     groups: list[IntArray] = field(default_factory=list)
-    kinds: list[Dependence] = field(default_factory=list)
+    known: list[Dependence] = field(default_factory=list)
     test: TestResult | None = None
     note: str = ""
 
@@ -88,8 +80,8 @@ def decide(
         if odd is not None and len(groups) > 1 and any(group.tolist() == [odd] for group in groups):
             # Among many other columns some seem dependent by chance; they are better looked at without this one.
             rest = np.delete(np.arange(slice.n), odd)
-            kinds = [Dependence.INDEPENDENT, Dependence.UNKNOWN]
-            return Decision(Operation.INDEPENDENT, [np.array([odd]), rest], kinds, test=test)
+            of_groups = [Dependence.INDEPENDENT, Dependence.UNKNOWN]
+            return Decision(Operation.INDEPENDENT, [np.array([odd]), rest], of_groups, test=test)
         undecided = len(groups) == slice.n and test is not None and config.score_overrules
         # With many rows a test rejects for deviations that do no harm, and no two variables need depend on each other
         # for all of them to do so (parity). Where the choice is between these two models, the score decides.
@@ -117,10 +109,10 @@ def _factors(groups: list[IntArray], two: bool) -> tuple[list[IntArray], list[De
         return [groups[0], np.sort(np.concatenate(groups[1:]))], [Dependence.CONNECTED, Dependence.UNKNOWN]
     large = [group for group in groups if len(group) > 1]
     single = [group for group in groups if len(group) == 1]
-    kinds = [Dependence.CONNECTED] * len(large)
+    known = [Dependence.CONNECTED] * len(large)
     if single:
-        return [*large, np.concatenate(single)], [*kinds, Dependence.INDEPENDENT]
-    return large, kinds
+        return [*large, np.concatenate(single)], [*known, Dependence.INDEPENDENT]
+    return large, known
 
 
 def _constants_off(constant: BoolArray, apart: bool) -> list[IntArray]:

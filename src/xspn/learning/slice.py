@@ -6,15 +6,25 @@ own kind of columns: `BinarySlice` for zeros and ones, `TableSlice` (in `learnin
 """
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from xspn.core.arrays import BoolArray, IntArray
-from xspn.learning.clustering.base import Split
-from xspn.learning.exchangeability.base import TestResult
-from xspn.learning.fallback.base import Candidate
-
-if TYPE_CHECKING:
-    from xspn.learning.config import LearnConfig
+from xspn.learning.clustering import Split, clusterings
+from xspn.learning.config import LearnConfig
+from xspn.learning.data import BinaryData
+from xspn.learning.exchangeability.base import TestResult, tests
+from xspn.learning.independence import groups_exclude_each_other, independent_groups
+from xspn.learning.leaf_learners import (
+    BinaryLeafData,
+    Candidate,
+    LeafData,
+    exchangeable_leaf,
+    factorized_leaf,
+    leaf_learners,
+)
+from xspn.learning.summary import BinarySummary
+from xspn.learning.task import Rows, Task
 
 
 class Slice(ABC):
@@ -33,41 +43,138 @@ class Slice(ABC):
         """Mark the variables that have one value only."""
 
     @abstractmethod
-    def test(self, config: "LearnConfig") -> TestResult | None:
+    def test(self, config: LearnConfig) -> TestResult | None:
         """Test whether the variables are exchangeable; None where that is no question (different domains)."""
 
     @abstractmethod
-    def independent_groups(self, config: "LearnConfig") -> list[IntArray]:
+    def independent_groups(self, config: LearnConfig) -> list[IntArray]:
         """Return the connected components of the dependence graph, in the order of their first variable."""
 
-    def groups_exclude_each_other(self, groups: list[IntArray], config: "LearnConfig") -> bool:
+    def groups_exclude_each_other(self, groups: list[IntArray], config: LearnConfig) -> bool:
         """Whether groups that no two variables connect are anything but independent: of many, a row has few."""
         return False
 
     @abstractmethod
-    def exchangeable_predicts_better(self, config: "LearnConfig") -> bool:
-        """Whether an exchangeable leaf predicts left-out rows better than independent variables do."""
+    def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
+        """Whether an exchangeable leaf has a better leave-one-out score than independent variables."""
 
     @abstractmethod
-    def exchangeable_suffices(self, config: "LearnConfig") -> bool:
+    def exchangeable_suffices(self, config: LearnConfig) -> bool:
         """Whether one exchangeable leaf can hold what the test allows: not if its family is too narrow for the rows."""
 
     @abstractmethod
-    def univariate(self, config: "LearnConfig") -> Candidate:
+    def univariate(self, config: LearnConfig) -> Candidate:
         """Return a leaf for each variable."""
 
     @abstractmethod
-    def exchangeable(self, config: "LearnConfig") -> Candidate:
+    def exchangeable(self, config: LearnConfig) -> Candidate:
         """Return one exchangeable leaf for all variables."""
 
     @abstractmethod
-    def score(self, leaf: Candidate) -> float:
-        """Return the leave-one-out log-likelihood of the slice's rows under a leaf that was made of them."""
+    def leaf(self, config: LearnConfig) -> Candidate:
+        """Return the leaf of a slice that is not split any further, made by the configuration's leaf learner."""
 
     @abstractmethod
-    def fallback(self, config: "LearnConfig") -> Candidate:
-        """Return what becomes of a slice that is not split any further."""
-
-    @abstractmethod
-    def split(self, config: "LearnConfig", seed: int) -> Split | None:
+    def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Split the rows into clusters; None if there is nothing to split, or nothing to be gained by it."""
+
+
+class BitSlice(Slice):
+    """What slices of bits answer alike, wherever their rows are.
+
+    Args:
+        summary: What is known of the rows.
+        variables: Which variables of the circuit the columns are.
+    """
+
+    def __init__(self, summary: BinarySummary, variables: IntArray) -> None:
+        self.n, self.total = summary.n, summary.total
+        self._bits, self._variables = summary, variables
+
+    def constant(self) -> BoolArray:
+        """Mark the variables that are always zero, or always one."""
+        return self._bits.constant()
+
+    def independent_groups(self, config: LearnConfig) -> list[IntArray]:
+        """Return the components of the graph of the G-test."""
+        return independent_groups(self._bits, config.independence_threshold)
+
+    def groups_exclude_each_other(self, groups: list[IntArray], config: LearnConfig) -> bool:
+        """Whether the number of ones varies far less than that of independent groups would."""
+        return groups_exclude_each_other(self._bits, groups, config.independence_threshold)
+
+    def exchangeable_suffices(self, config: LearnConfig) -> bool:
+        """Return True: a leaf with a probability for each count holds any exchangeable distribution of bits."""
+        return True
+
+    def univariate(self, config: LearnConfig) -> Candidate:
+        """Return Bernoulli leaves."""
+        return factorized_leaf(self._informed(config), self._variables, config.leaf_options)
+
+    def exchangeable(self, config: LearnConfig) -> Candidate:
+        """Return a leaf over the count of ones."""
+        return exchangeable_leaf(self._informed(config), self._variables, config.tested_leaves)
+
+    def leaf(self, config: LearnConfig) -> Candidate:
+        """Return the leaf that the configuration's leaf learner makes of the slice."""
+        return leaf_learners[config.leaf_learner](self._informed(config), self._variables, config.leaf_options)
+
+    @abstractmethod
+    def _informed(self, config: LearnConfig) -> BinaryLeafData:
+        """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
+
+
+class BinarySlice(BitSlice):
+    """A summary of the rows, and where it came from.
+
+    Args:
+        summary: The rows.
+        variables: Which variables of the circuit the columns are; 0, 1, … if not given.
+        columns: Which columns of `data` they are.
+        data: The table that the slice was cut from, for the rows of the sum above it.
+        context: These rows; None above any sum.
+    """
+
+    def __init__(
+        self,
+        summary: BinarySummary,
+        variables: IntArray | None = None,
+        columns: IntArray | None = None,
+        data: BinaryData | None = None,
+        context: Rows | None = None,
+    ) -> None:
+        super().__init__(summary, np.arange(summary.n) if variables is None else variables)
+        self.summary = summary
+        self._columns = self._variables if columns is None else columns
+        self._data, self._context = data, context
+
+    @classmethod
+    def of(cls, data: BinaryData, task: Task, columns: IntArray | None = None) -> "BinarySlice":
+        """Cut the slice of a task out of a table, which has the task's variables in the given columns."""
+        own = task.variables if columns is None else columns
+        summary = BinarySummary.of(data.slice(task.rows.index, own), task.rows.weights)
+        return cls(summary, task.variables, own, data, task.context)
+
+    def test(self, config: LearnConfig) -> TestResult | None:
+        """Run the test that the configuration names."""
+        if config.exchangeability is None:
+            return None
+        return tests[config.exchangeability](self.summary, **dict(config.test_options))
+
+    def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
+        """Compare the two leaves by their leave-one-out scores, without the rows above."""
+        data, variables = LeafData.alone(self.summary), np.arange(self.n)
+        weights = self.summary.rows()[1]
+        counts = exchangeable_leaf(data, variables, config.tested_leaves).score(weights)
+        return counts > factorized_leaf(data, variables, config.tested_leaves).score(weights)
+
+    def split(self, config: LearnConfig, seed: int) -> Split | None:
+        """Run the clustering that the configuration names."""
+        return clusterings[config.clustering](self.summary, seed)
+
+    def _informed(self, config: LearnConfig) -> BinaryLeafData:
+        """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
+        if self._context is None or self._data is None or config.shrinkage == 0:
+            return LeafData.alone(self.summary)
+        context = self._data.slice(self._context.index, self._columns)
+        return LeafData.in_context(self.summary, context, self._context.weights, config.shrinkage)

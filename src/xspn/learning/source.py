@@ -5,9 +5,8 @@ from typing import Protocol
 import numpy as np
 
 from xspn.core.arrays import IntArray
-from xspn.learning.binary_slice import BinarySlice
 from xspn.learning.data import MISSING, BinaryData
-from xspn.learning.slice import Slice
+from xspn.learning.slice import BinarySlice, Slice
 from xspn.learning.tables.data import TableData
 from xspn.learning.tables.slice import TableSlice
 from xspn.learning.tables.summary import Column, TableSummary

@@ -1,7 +1,7 @@
 """Progress of long work: whoever does it says when a step is done, and whoever waits for it is told how much that is.
 
 The number of steps of a part of the work is not known beforehand: EM stops when it has settled. So each step takes a
-share of its part, a smaller one the more there were, and the end of the part takes the rest: a bar that moves, never
+fraction of its part, a smaller one the more there were, and the end of the part takes the rest: a bar that moves, never
 back, and ends at the end.
 """
 
@@ -36,7 +36,7 @@ def heard(listener: Callable[[float], None]) -> Iterator[None]:
         _on_step.reset(before)
 
 
-class Part:
+class WorkPart:
     """A part of the work: its steps add up to less than the whole of it, until it ends."""
 
     def __init__(self, size: float, add: Callable[[float, float], None]) -> None:
@@ -89,9 +89,9 @@ class Meter:
             yield
         part.end()
 
-    def begin(self, size: float) -> Part:
+    def begin(self, size: float) -> WorkPart:
         """Return a part of the work, which is to be told of its steps and its end."""
-        return Part(size, self._add)
+        return WorkPart(size, self._add)
 
     def add(self, size: float) -> None:
         """Count a part that is done at once."""

@@ -17,7 +17,7 @@ ALL = slice(None)
 Places = slice | IntArray
 
 
-class Summary:
+class BinarySummary:
     """Additive summary statistics of weighted rows over n binary variables, each computed when it is first asked for.
 
     Where cells are missing, each pair of variables is counted over the rows that have both.
@@ -39,11 +39,11 @@ class Summary:
         self._cells, self._weights = cells, weights
 
     @classmethod
-    def of(cls, cells: NDArray[np.float32], weights: FloatArray) -> "Summary":
-        """Summarise rows; NaN is missing.
+    def of(cls, cells: NDArray[np.float32], weights: FloatArray) -> "BinarySummary":
+        """Summarize rows; NaN is missing.
 
         Examples:
-            >>> s = Summary.of(np.array([[0, 1], [1, 1]], dtype=np.float32), np.array([3.0, 1.0]))
+            >>> s = BinarySummary.of(np.array([[0, 1], [1, 1]], dtype=np.float32), np.array([3.0, 1.0]))
             >>> s.total, s.pairs.tolist(), s.totals.tolist()
             (4.0, [[1.0, 1.0], [1.0, 4.0]], [0.0, 3.0, 1.0])
         """
@@ -190,9 +190,13 @@ class Summary:
         n01 = others - n11
         return n11, n10, n01, seen - n11 - n10 - n01
 
-    def columns(self, block: IntArray) -> "Summary":
+    def part(self, block: IntArray) -> "BinarySummary":
         """Return the summary of some of the variables."""
-        return Summary(self._cells[:, block], self._weights)
+        return BinarySummary(self._cells[:, block], self._weights)
+
+    def with_rows(self, cells: NDArray[np.float32], weights: FloatArray) -> "BinarySummary":
+        """Return the summary of these rows and some more."""
+        return BinarySummary(np.concatenate([self._cells, cells]), np.concatenate([self._weights, weights]))
 
     @cached_property
     def means(self) -> FloatArray:

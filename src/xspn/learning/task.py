@@ -2,15 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.random import child_seed
 from xspn.learning.clustering.base import Split
-from xspn.learning.policy import Dependence
 
-SMALLEST_SHARE = 0.01
+SMALLEST_RESPONSIBILITY = 0.01
+
+
+class Dependence(Enum):
+    """What is known of the variables of a slice."""
+
+    UNKNOWN = "nothing"
+    CONNECTED = "one component of dependent variables"
+    INDEPENDENT = "each independent of all others"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +37,16 @@ class Rows:
         return float(self.weights.sum())
 
     def clusters(self, split: Split) -> "Sequence[Rows]":
-        """Return the rows of each cluster: by label, or in shares where cells are missing."""
-        if split.shares is not None:
-            return [self.part(1 - split.shares), self.part(split.shares)]
+        """Return the rows of each cluster: by label, or by responsibilities if rows belong to both clusters in part."""
+        if split.responsibilities is not None:
+            return [self.part(1 - split.responsibilities), self.part(split.responsibilities)]
         members = [split.labels == label for label in np.unique(split.labels)]
         return [Rows(self.index[own], self.weights[own]) for own in members]
 
-    def part(self, shares: FloatArray) -> "Rows":
-        """Return the rows that belong to a cluster, each in its share; shares that do not matter are left out."""
-        keep = shares > SMALLEST_SHARE
-        return Rows(self.index[keep], (self.weights * shares)[keep])
+    def part(self, responsibilities: FloatArray) -> "Rows":
+        """Return the rows of a cluster, weighted by its responsibilities; negligible ones are dropped."""
+        keep = responsibilities > SMALLEST_RESPONSIBILITY
+        return Rows(self.index[keep], (self.weights * responsibilities)[keep])
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from xspn.core.text import default_name
 from xspn.learning.clustering.base import Condition
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.policy import Operation
@@ -68,11 +69,11 @@ class TraceEntry:
         if self.detail:
             text += f" ({self.detail})"
         if self.test is not None:
-            text += f"; {describe_test(self.test, lambda position: f'X{self.variables[position]}')}"
+            text += f"; {describe_test(self.test, lambda position: default_name(self.variables[position]))}"
         return text
 
 
-def describe_test(test: TestResult, name: Callable[[int], str] = "X{}".format) -> str:
+def describe_test(test: TestResult, name: Callable[[int], str] = default_name) -> str:
     """Say in a phrase what a test found; `name` tells what the column at a position is called."""
     what = decided_by(test, name)
     found = f"{test.statistic:.4g} on {test.dof:g} degrees of freedom, p = {test.p_value:.3g}"

@@ -13,10 +13,10 @@ _SPN = {"published": PublishedProgram(rows_first=True, score_overrules=True)}
 _XSPN = {"published": PublishedProgram(test_options=(("pairs", "first"), ("dof", 3), ("empty_cells", "reject")))}
 
 presets: Registry[dict[str, Any]] = Registry("model of the paper")
-presets.add("SPN", {**_COMMON, "exchangeability": None, "fallback": "factorized", "options": _SPN})
-presets.add("SPN-CLT", {**_COMMON, "exchangeability": None, "fallback": "chow_liu", "options": _SPN})
-presets.add("XSPN-T", {**_COMMON, "exchangeability": "pairwise", "fallback": "factorized", "options": _XSPN})
-presets.add("XSPN-TF", {**_COMMON, "exchangeability": "pairwise", "fallback": "blocks", "options": _XSPN})
+presets.add("SPN", {**_COMMON, "exchangeability": None, "leaf_learner": "factorized", "options": _SPN})
+presets.add("SPN-CLT", {**_COMMON, "exchangeability": None, "leaf_learner": "chow_liu", "options": _SPN})
+presets.add("XSPN-T", {**_COMMON, "exchangeability": "pairwise", "leaf_learner": "factorized", "options": _XSPN})
+presets.add("XSPN-TF", {**_COMMON, "exchangeability": "pairwise", "leaf_learner": "blocks", "options": _XSPN})
 
 
 def paper_model(name: str, **changes: Any) -> XSPN:

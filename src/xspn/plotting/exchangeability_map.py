@@ -8,6 +8,7 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import DataError
+from xspn.core.text import default_name
 from xspn.leaves import Leaf
 from xspn.plotting.facts import NodeFacts
 from xspn.plotting.labels import Model, circuit_of, names_within, shortened, shown, variable_names
@@ -154,7 +155,7 @@ def _fractions(source: Any) -> tuple[FloatArray, tuple[str, ...]]:
         return shared_leaves(circuit)[np.ix_(inside, inside)], tuple(names[v] for v in inside)
     if source.ndim != 2 or source.shape[0] != source.shape[1] or np.isnan(source).any():
         raise DataError(f"exchangeability_map: expected a square matrix without NaN, found shape {source.shape}")
-    return source, tuple(f"X{i}" for i in range(len(source)))
+    return source, tuple(map(default_name, range(len(source))))
 
 
 def _heading(n: int, found: list[IntArray]) -> str:

@@ -6,7 +6,7 @@ import pytest
 from support.tables import REAL, exchangeable_categories, exchangeable_numbers, with_holes
 from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
-from xspn.learning.tables.fallback.blocks import similar_columns
+from xspn.learning.tables.leaf_learners.blocks import similar_columns
 from xspn.learning.tables.likeness import groups_of_columns
 from xspn.learning.tables.slice import TableSlice
 from xspn.learning.tables.summary import Column, TableSummary

@@ -11,7 +11,7 @@ from xspn.data.domain import Domain
 from xspn.learning.exchangeability import full_test as binary_full
 from xspn.learning.exchangeability import global_test as binary_global
 from xspn.learning.exchangeability import pairwise_test as binary_pairwise
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 from xspn.learning.tables.exchangeability import full_test, global_test, pairwise_test
 
 
@@ -22,7 +22,7 @@ def test_two_values_are_the_binary_case(n, holes, rng):
     X = with_holes(rng, X, holes)
     X = X[~np.isnan(X).all(axis=1)]
     weights = rng.integers(1, 4, len(X)).astype(float)
-    own, bits = table_summary(X, Domain.binary(), weights), Summary.of(X.astype(np.float32), weights)
+    own, bits = table_summary(X, Domain.binary(), weights), BinarySummary.of(X.astype(np.float32), weights)
     for mine, theirs in ((global_test, binary_global), (pairwise_test, binary_pairwise)):
         found, expected = mine(own), theirs(bits)
         assert found.statistic == pytest.approx(expected.statistic)
@@ -33,7 +33,7 @@ def test_the_full_test_of_two_values_is_the_binary_one(rng):
     X = (rng.random((150, 5)) < rng.random((150, 1))).astype(float)
     found, expected = (
         full_test(table_summary(X, Domain.binary())),
-        binary_full(Summary.of(X.astype(np.float32), np.ones(150))),
+        binary_full(BinarySummary.of(X.astype(np.float32), np.ones(150))),
     )
     assert (found.statistic, found.dof) == pytest.approx((expected.statistic, expected.dof))
 

@@ -6,8 +6,8 @@ from scipy.stats import chi2_contingency
 
 from support.tables import REAL, table_summary, with_holes
 from xspn.data.domain import Domain
-from xspn.learning.independence.g_test import g_statistics
-from xspn.learning.summary import Summary
+from xspn.learning.independence import g_statistics
+from xspn.learning.summary import BinarySummary
 from xspn.learning.tables.bins import rank_bins
 from xspn.learning.tables.independence import g_tests, independence_p_values, independent_groups
 
@@ -32,7 +32,7 @@ def test_bits_have_the_statistic_of_the_binary_test(rng):
     X = (rng.random((500, 4)) < 0.4).astype(float)
     X[:, 1] = np.where(rng.random(500) < 0.3, X[:, 0], X[:, 1])
     statistic, _ = g_tests(table_summary(X, Domain.binary()))
-    plain = g_statistics(Summary.of(X.astype(np.float32), np.ones(500)))
+    plain = g_statistics(BinarySummary.of(X.astype(np.float32), np.ones(500)))
     i, j = np.triu_indices(4, 1)
     np.testing.assert_allclose(statistic[i, j], plain[i, j], rtol=0.02)
 

@@ -12,9 +12,9 @@ from support.tables import (
 )
 from xspn import Exchangeable, ExchangeableGaussian, XSPNError
 from xspn.data.domain import Domain
-from xspn.learning.config import LearnConfig, PublishedProgram
+from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
-from xspn.learning.ensemble import learn_bag
+from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.learner import learn
 from xspn.learning.policy import Operation
 from xspn.learning.tables import TableData
@@ -51,7 +51,7 @@ def test_a_mixed_table(holes, rng):
 def test_two_kinds_of_rows_are_better_than_one(rng):
     X, fresh = mixed_table(rng, 500), mixed_table(rng, 500)
     circuit, _ = learned_from(X, MIXED)
-    product, _ = learned_from(X, MIXED, min_instances=10_000, fallback="factorized")
+    product, _ = learned_from(X, MIXED, min_instances=10_000, leaf_learner="factorized")
     assert circuit.log_likelihood(fresh).mean() > product.log_likelihood(fresh).mean() + 0.3
 
 
@@ -144,7 +144,7 @@ def test_nothing_depends_on_the_unit_of_measurement(rng):
 def test_weights_are_repetitions(rng):
     X = mixed_table(rng, 120)
     weights = rng.integers(1, 3, 120)
-    settings = {"clustering": "variable", "fallback": "factorized"}
+    settings = {"clustering": "variable", "leaf_learner": "factorized"}
     one, _ = learned_from(X, MIXED, weights=weights.astype(float), **settings)
     other, _ = learned_from(np.repeat(X, weights, axis=0), MIXED, **settings)
     assert one.summary().nodes == pytest.approx(other.summary().nodes, abs=30)
@@ -152,8 +152,8 @@ def test_weights_are_repetitions(rng):
 
 def test_bags_and_seeds(rng):
     data = TableData.of(mixed_table(rng, 150), MIXED)
-    bags = [learn_bag(data, LearnConfig(), 5, n_circuits=2) for _ in range(2)]
-    assert list(map(repr, bags[0].graph.records())) == list(map(repr, bags[1].graph.records()))
+    ensembles = [learn_ensemble(data, LearnConfig(), 5, n_circuits=2) for _ in range(2)]
+    assert list(map(repr, ensembles[0].graph.records())) == list(map(repr, ensembles[1].graph.records()))
     threads = [list(map(repr, learn(data, LearnConfig(), 5, jobs).graph.records())) for jobs in (1, 2)]
     assert threads[0] == threads[1]
 
@@ -162,11 +162,8 @@ def test_bags_and_seeds(rng):
     ("settings", "said"),
     [
         ({"clustering": "gmm"}, "without an order"),
-        ({"fallback": "chow_liu"}, "zeros and ones only"),
-        (
-            {"published": PublishedProgram(test_options=(("dof", 3),)), "exchangeability": "pairwise"},
-            "unknown setting 'dof'",
-        ),
+        ({"leaf_learner": "chow_liu"}, "zeros and ones only"),
+        ({"test_options": (("dof", 3),), "exchangeability": "pairwise"}, "unknown setting 'dof'"),
     ],
 )
 def test_what_is_for_bits_only_is_refused(settings, said, rng):
@@ -179,11 +176,13 @@ def test_what_is_for_bits_only_is_refused(settings, said, rng):
 
 
 @pytest.mark.parametrize("clustering", ["auto", "bernoulli", "variable"])
-@pytest.mark.parametrize("fallback", ["auto", "factorized", "exchangeable", "blocks"])
+@pytest.mark.parametrize("leaf_learner", ["auto", "factorized", "exchangeable", "blocks"])
 @pytest.mark.parametrize("exchangeability", ["global", "pairwise", None])
-def test_every_setting_learns_something(clustering, fallback, exchangeability, rng):
+def test_every_setting_learns_something(clustering, leaf_learner, exchangeability, rng):
     X = with_holes(rng, mixed_table(rng, 90), 0.1)
-    circuit, _ = learned_from(X, MIXED, clustering=clustering, fallback=fallback, exchangeability=exchangeability)
+    circuit, _ = learned_from(
+        X, MIXED, clustering=clustering, leaf_learner=leaf_learner, exchangeability=exchangeability
+    )
     assert np.isfinite(circuit.log_likelihood(X)).all()
 
 

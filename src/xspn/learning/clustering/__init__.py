@@ -1,13 +1,13 @@
 """Ways to split rows into clusters."""
 
-from xspn.learning.clustering.auto import best_split
-from xspn.learning.clustering.base import Condition, Split, clusterings
-from xspn.learning.clustering.bernoulli import bernoulli_split
+from xspn.learning.clustering.base import Condition, Rule, Split, clusterings
+from xspn.learning.clustering.bernoulli import bernoulli_split, best_split
 from xspn.learning.clustering.sklearn_clusters import gmm_split, kmeans_split
 from xspn.learning.clustering.variable import variable_split
 
 __all__ = [
     "Condition",
+    "Rule",
     "Split",
     "bernoulli_split",
     "best_split",

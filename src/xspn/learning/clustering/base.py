@@ -1,7 +1,9 @@
 """What a clustering returns, and the registry of clusterings.
 
 A clustering is a function (summary, seed) → Split or None; None means that it found one cluster only. To add one, write
-one file, register it, and import it in `xspn/learning/clustering/__init__.py`.
+one file, register it, and import it in `xspn/learning/clustering/__init__.py`. What is registered here splits tables of
+bits; for columns of other kinds a clustering is registered in `xspn/learning/tables/clustering/base.py` too. Where it
+is not registered, or cannot handle missing values or weights, it is refused by name.
 """
 
 from collections.abc import Callable
@@ -9,14 +11,69 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import xlogy
+from numpy.typing import NDArray
+from scipy.special import expit, xlogy
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.registry import Registry
-from xspn.learning.clustering.rule import Rule
-from xspn.learning.summary import Summary
+from xspn.learning.steps import step
+from xspn.learning.summary import BinarySummary
 
-clusterings: "Registry[Callable[[Summary, int], Split | None]]" = Registry("clustering")
+TOLERANCE = 1e-3  # of EM, in nats per row
+UNWEIGHTED = ("gmm",)  # clusterings that cannot take weights: equal rows are not merged for them
+
+clusterings: "Registry[Callable[[BinarySummary, int], Split | None]]" = Registry("clustering")
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """Which of two clusters a row belongs to, as a function of the row alone.
+
+    A clustering labels the rows that it was shown; its rule says the same of rows that it was not shown: those that are
+    out of core, when a sample was clustered. The log-odds of the second cluster are a sum over the variables.
+
+    Attributes:
+        ones: What a one of each variable adds.
+        zeros: What a zero of each variable adds.
+        bias: The log-odds of a row of which nothing is seen.
+        variable: The position of the variable whose value decides where it is seen.
+
+    Examples:
+        >>> rule = Rule(np.array([2.0, 0.0]), np.array([-2.0, 0.0]), 0.0)
+        >>> rule.responsibilities(np.array([[1, 0], [0, 0], [np.nan, 1]], dtype=np.float32)).round(2).tolist()
+        [0.88, 0.12, 0.5]
+    """
+
+    ones: FloatArray
+    zeros: FloatArray
+    bias: float
+    variable: int | None = None
+
+    @classmethod
+    def of_bernoullis(cls, p: FloatArray, log_sizes: FloatArray) -> "Rule":
+        """Return the posterior odds under two products of Bernoullis with these probabilities, (2, n), and sizes."""
+        ones, zeros = np.log(p), np.log1p(-p)
+        return cls(ones[1] - ones[0], zeros[1] - zeros[0], float(log_sizes[1] - log_sizes[0]))
+
+    @classmethod
+    def of_centers(cls, centers: FloatArray) -> "Rule":
+        """Return the rule of the nearer of two centers, (2, n): the difference of the squared distances."""
+        near, far = (1 - centers) ** 2, centers**2
+        return cls(near[0] - near[1], far[0] - far[1], 0.0)
+
+    def responsibilities(self, cells: NDArray[np.float32]) -> FloatArray:
+        """Return P(second cluster | what is seen) of each row; NaN is missing."""
+        if self.variable is None:
+            return np.asarray(expit(self._log_odds(cells)))
+        value = cells[:, self.variable].astype(np.float64)
+        unknown = np.isnan(value)
+        if unknown.any():
+            value[unknown] = expit(self._log_odds(cells[unknown]))
+        return value
+
+    def _log_odds(self, cells: NDArray[np.float32]) -> FloatArray:
+        ones, zeros = (cells == 1).astype(np.float64), (cells == 0).astype(np.float64)
+        return np.asarray(ones @ self.ones + zeros @ self.zeros + self.bias)
 
 
 @dataclass(frozen=True)
@@ -46,16 +103,16 @@ class Split:
 
     Attributes:
         labels: The cluster of each row.
-        shares: P(second cluster | what was seen) of each row where cells are missing: a row that does not tell belongs
-            to both clusters in part. None if no cell is missing: then a row belongs where its label says.
+        responsibilities: P(second cluster | what was seen) of each row, if a row may belong to both clusters in part:
+            where cells are missing, say. None if each row belongs where its label says.
         variable: The position of the variable whose value tells the cluster, if the split is on one variable.
         conditions: What holds of this variable in each cluster.
-        score: The gain in penalised log-likelihood over not splitting, variables taken as independent in each cluster.
+        score: The gain in penalized log-likelihood over not splitting, variables taken as independent in each cluster.
         rule: The cluster of rows that were not shown; None if only all rows together tell.
     """
 
     labels: IntArray
-    shares: FloatArray | None = None
+    responsibilities: FloatArray | None = None
     variable: int | None = None
     conditions: tuple[Condition, ...] = ZERO_OR_ONE
     score: float = np.nan
@@ -67,7 +124,32 @@ class Split:
         return self.variable is not None and any(condition.relation == "=" for condition in self.conditions)
 
 
-def factorised_log_likelihood(ones: FloatArray, total: FloatArray | float) -> FloatArray:
+def em_of_two_clusters(
+    joint: Callable[[FloatArray], FloatArray], weights: FloatArray, posterior: FloatArray, max_iterations: int
+) -> tuple[float, FloatArray]:
+    """Run EM from a first assignment; return the log-likelihood and P(second cluster | row).
+
+    Args:
+        joint: From P(second cluster | row) to log P(row, cluster) under the clusters fitted to it: (rows, 2).
+        weights: The weight of each row.
+        posterior: The first assignment.
+        max_iterations: The largest number of iterations.
+    """
+    total = float(weights.sum())
+    previous = current = -np.inf
+    for _ in range(max_iterations):
+        logs = joint(posterior)
+        row_ll = np.logaddexp(logs[:, 0], logs[:, 1])
+        posterior = np.exp(logs[:, 1] - row_ll)
+        current = float(weights @ row_ll)
+        step()
+        if current - previous < TOLERANCE * total:
+            break
+        previous = current
+    return current, posterior
+
+
+def factorized_log_likelihood(ones: FloatArray, total: FloatArray | float) -> FloatArray:
     """Return the maximum log-likelihood of independent bits with these counts of ones, summed over the last axis.
 
     Args:
@@ -85,8 +167,8 @@ def bic_penalty(total: float, n_parameters: int) -> float:
     return 0.5 * n_parameters * float(np.log(max(total, 1.0)))
 
 
-def gain_of_labels(summary: Summary, labels: IntArray) -> float:
-    """Return the penalised gain of two clusters over one."""
+def gain_of_labels(summary: BinarySummary, labels: IntArray) -> float:
+    """Return the penalized gain of two clusters over one."""
     cells, weights = summary.rows()
     second = labels == 1
     own = cells[second].astype(np.float64)
@@ -95,6 +177,6 @@ def gain_of_labels(summary: Summary, labels: IntArray) -> float:
     n_second = float(weights[second].sum())
     both, rows = np.array([summary.ones - ones, ones]), np.array([summary.seen - seen, seen])
     sizes = np.array([summary.total - n_second, n_second])
-    split = factorised_log_likelihood(both, rows).sum() + xlogy(sizes, sizes / summary.total).sum()
-    whole = factorised_log_likelihood(summary.ones, summary.seen)
+    split = factorized_log_likelihood(both, rows).sum() + xlogy(sizes, sizes / summary.total).sum()
+    whole = factorized_log_likelihood(summary.ones, summary.seen)
     return float(split - whole) - bic_penalty(summary.total, summary.n + 1)

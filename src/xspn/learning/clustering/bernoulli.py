@@ -8,18 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xspn.core.arrays import FloatArray
-from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
-from xspn.learning.clustering.rule import Rule
-from xspn.learning.steps import step
-from xspn.learning.summary import Summary
+from xspn.learning.clustering.base import Rule, Split, clusterings, em_of_two_clusters, gain_of_labels
+from xspn.learning.clustering.variable import variable_split
+from xspn.learning.summary import BinarySummary
 
 N_STARTS = 3
 MAX_ITERATIONS = 30
-TOLERANCE = 1e-3  # nats per row
 PSEUDO_COUNT = 0.1  # keeps probabilities off 0 and 1 while EM runs
 
 
-def bernoulli_split(summary: Summary, seed: int) -> Split | None:
+def bernoulli_split(summary: BinarySummary, seed: int) -> Split | None:
     """Return the split by the best of several EM runs, from the data's main direction and from random rows.
 
     Missing cells are passed over: a row belongs to the cluster that its seen cells speak for.
@@ -36,8 +34,8 @@ def bernoulli_split(summary: Summary, seed: int) -> Split | None:
     labels = (best > 0.5).astype(np.int64) if best is not None else np.zeros(len(cells), np.int64)
     if not 0 < labels.sum() < len(labels):
         return None
-    shares = None if summary.complete else best
-    return Split(labels, shares, score=gain_of_labels(summary, labels), rule=best_rule)
+    responsibilities = None if summary.complete else best
+    return Split(labels, responsibilities, score=gain_of_labels(summary, labels), rule=best_rule)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +65,7 @@ class _Bits:
         return found + (zeros.sum(axis=1) if self.seen is None else self.seen @ zeros.T.astype(np.float32))
 
 
-def _main_direction(summary: Summary, cells: NDArray[np.float32]) -> FloatArray:
+def _main_direction(summary: BinarySummary, cells: NDArray[np.float32]) -> FloatArray:
     """Start from the side of the mean that each row is on, along the direction of largest variance."""
     times: Callable[[FloatArray], FloatArray]
     if summary.wide:
@@ -109,8 +107,10 @@ def _em(bits: _Bits, weights: FloatArray, posterior: FloatArray) -> tuple[float,
     """Run EM from a first assignment; return the log-likelihood, P(second cluster | row), and the rule behind it."""
     total = float(weights.sum())
     ones, seen = bits.counts(weights)
-    previous = -np.inf
-    for _ in range(MAX_ITERATIONS):
+    p, log_sizes = np.empty(0), np.empty(0)  # of the last iteration
+
+    def joint(posterior: FloatArray) -> FloatArray:
+        nonlocal p, log_sizes
         own = weights * posterior
         n_second = float(own.sum())
         in_second, seen_in_second = bits.counts(own)
@@ -120,15 +120,17 @@ def _em(bits: _Bits, weights: FloatArray, posterior: FloatArray) -> tuple[float,
         p = (counts + PSEUDO_COUNT) / (rows + 2 * PSEUDO_COUNT)
         p = np.clip(p, 1e-6, 1 - 1e-6)  # float32 sums may stray below 0 by rounding
         log_sizes = np.log((sizes + PSEUDO_COUNT) / (total + 2 * PSEUDO_COUNT))
-        logs = bits.log_likelihoods(p) + log_sizes
-        row_ll = np.logaddexp(logs[:, 0], logs[:, 1])
-        posterior = np.exp(logs[:, 1] - row_ll)
-        current = float(weights @ row_ll)
-        step()
-        if current - previous < TOLERANCE * total:
-            break
-        previous = current
-    return current, posterior, Rule.of_bernoullis(p, log_sizes)
+        return bits.log_likelihoods(p) + log_sizes
+
+    log_likelihood, posterior = em_of_two_clusters(joint, weights, posterior, MAX_ITERATIONS)
+    return log_likelihood, posterior, Rule.of_bernoullis(p, log_sizes)
 
 
+def best_split(summary: BinarySummary, seed: int) -> Split | None:
+    """Return the better of a Bernoulli mixture and a split on one variable, by penalized gain."""
+    found = [split for split in (variable_split(summary, seed), bernoulli_split(summary, seed)) if split is not None]
+    return max(found, key=lambda split: split.score, default=None)
+
+
+clusterings.add("auto", best_split)
 clusterings.add("bernoulli", bernoulli_split)

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from xspn.core.errors import ParameterError
-from xspn.learning.clustering.base import Split, clusterings, gain_of_labels
-from xspn.learning.clustering.rule import Rule
-from xspn.learning.summary import Summary
+from xspn.learning.clustering.base import Rule, Split, clusterings, gain_of_labels
+from xspn.learning.summary import BinarySummary
 
 
 @contextmanager
@@ -25,7 +24,7 @@ def without_convergence_warnings() -> Iterator[None]:
         yield
 
 
-def gmm_split(summary: Summary, seed: int) -> Split | None:
+def gmm_split(summary: BinarySummary, seed: int) -> Split | None:
     """Return two clusters by a Gaussian mixture with full covariances, as the paper's program runs it."""
     from sklearn.mixture import GaussianMixture
 
@@ -40,7 +39,7 @@ def gmm_split(summary: Summary, seed: int) -> Split | None:
     return _split(summary, labels)
 
 
-def kmeans_split(summary: Summary, seed: int) -> Split | None:
+def kmeans_split(summary: BinarySummary, seed: int) -> Split | None:
     """Return two clusters by k-means."""
     from sklearn.cluster import KMeans
 
@@ -49,15 +48,15 @@ def kmeans_split(summary: Summary, seed: int) -> Split | None:
     if len(cells) < 2:
         return None
     model = KMeans(2, n_init=3, random_state=seed % 2**32).fit(cells, sample_weight=weights)
-    return _split(summary, model.labels_, Rule.of_centres(model.cluster_centers_.astype(np.float64)))
+    return _split(summary, model.labels_, Rule.of_centers(model.cluster_centers_.astype(np.float64)))
 
 
-def _refuse_missing(summary: Summary, name: str) -> None:
+def _refuse_missing(summary: BinarySummary, name: str) -> None:
     if not summary.complete:
         raise ParameterError(f"clustering={name!r} cannot take missing values; use 'bernoulli', 'variable' or 'auto'")
 
 
-def _split(summary: Summary, labels: np.ndarray, rule: Rule | None = None) -> Split | None:
+def _split(summary: BinarySummary, labels: np.ndarray, rule: Rule | None = None) -> Split | None:
     own = np.asarray(labels, dtype=np.int64)
     return Split(own, score=gain_of_labels(summary, own), rule=rule) if 0 < own.sum() < len(own) else None
 

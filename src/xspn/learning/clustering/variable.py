@@ -6,15 +6,14 @@ import numpy as np
 from scipy.special import xlogy
 
 from xspn.core.arrays import FloatArray
-from xspn.learning.clustering.base import Split, bic_penalty, clusterings, factorised_log_likelihood
-from xspn.learning.clustering.rule import Rule
+from xspn.learning.clustering.base import Rule, Split, bic_penalty, clusterings, factorized_log_likelihood
 from xspn.learning.steps import step
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 
 TINY = 1e-300
 
 
-def variable_split(summary: Summary, seed: int) -> Split | None:
+def variable_split(summary: BinarySummary, seed: int) -> Split | None:
     """Return the split on the variable whose two clusters explain the others best; all variables are tried at once.
 
     Row i of G counts the ones among the rows where variable i is one, so the score of every split is n × n arithmetic.
@@ -27,33 +26,33 @@ def variable_split(summary: Summary, seed: int) -> Split | None:
     # Each cluster has its own n − 1 bits, plus the weight of the sum; unsplit there are n bits.
     score = float(gain[best]) - bic_penalty(summary.total, 2 * (summary.n - 1) + 1 - summary.n)
     rule = _rule(summary, best)
-    shares = rule.shares(summary.rows()[0])
-    labels = (shares > 0.5).astype(np.int64)
-    return Split(labels, None if summary.complete else shares, variable=best, score=score, rule=rule)
+    second = rule.responsibilities(summary.rows()[0])
+    labels = (second > 0.5).astype(np.int64)
+    return Split(labels, None if summary.complete else second, variable=best, score=score, rule=rule)
 
 
-def _gains(summary: Summary, tried: slice) -> FloatArray:
+def _gains(summary: BinarySummary, tried: slice) -> FloatArray:
     """Return what a split on each of some variables gains in log-likelihood."""
     n11, n10, n01, n00 = summary.pair_table(tried)  # (split variable, variable)
     inside = np.array([n01, n11])  # (value, split variable, variable)
     seen, ones = summary.seen[tried], summary.ones[tried]
     sizes = np.array([seen - ones, ones])  # (value, split variable)
     rows = sizes if summary.complete else np.array([n01 + n00, n11 + n10])
-    split = factorised_log_likelihood(inside, rows).sum(axis=0)
+    split = factorized_log_likelihood(inside, rows).sum(axis=0)
     step()
     split += (xlogy(sizes, sizes) - xlogy(sizes, np.maximum(seen, TINY))).sum(axis=0)
     return np.asarray(split - _unsplit(summary, tried))
 
 
-def _unsplit(summary: Summary, tried: slice) -> FloatArray:
+def _unsplit(summary: BinarySummary, tried: slice) -> FloatArray:
     """Return the log-likelihood without a split, for each split variable over the rows that have it."""
     if summary.complete:
-        return factorised_log_likelihood(summary.ones, summary.total)
+        return factorized_log_likelihood(summary.ones, summary.total)
     _, ones, both = summary.where_seen(tried)
-    return factorised_log_likelihood(ones, both)
+    return factorized_log_likelihood(ones, both)
 
 
-def _rule(summary: Summary, best: int) -> Rule:
+def _rule(summary: BinarySummary, best: int) -> Rule:
     """Return the rule of a split on one variable: its value; P(one | the row's other values) where it is missing."""
     nothing = np.zeros(summary.n)
     if summary.complete:

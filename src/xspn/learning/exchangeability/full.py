@@ -5,13 +5,13 @@ import numpy as np
 from xspn.core.errors import QueryError
 from xspn.learning.deviations import tail
 from xspn.learning.exchangeability.base import TestResult, tests
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 from xspn.statistics import Count
 
 LARGEST_N = 16
 
 
-def full_test(summary: Summary) -> TestResult:
+def full_test(summary: BinarySummary) -> TestResult:
     """Compare each assignment's frequency with the one that its number of ones implies.
 
     Degrees of freedom: cells − 1 − free parameters of T, counting only the classes that occur (the others' cells are
@@ -27,8 +27,8 @@ def full_test(summary: Summary) -> TestResult:
             "full test: cells are missing, and assignments must be whole to be counted; use method='global'"
         )
     observed = summary.assignments
-    worlds = np.arange(1 << summary.n)
-    ones = ((worlds[:, None] >> np.arange(summary.n)) & 1).sum(axis=1)
+    assignments = np.arange(1 << summary.n)
+    ones = ((assignments[:, None] >> np.arange(summary.n)) & 1).sum(axis=1)
     sizes = np.exp(Count().log_class_size(summary.n))
     expected = (summary.totals / sizes)[ones]
     seen = expected > 0

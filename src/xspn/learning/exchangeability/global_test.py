@@ -28,9 +28,9 @@ from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import QueryError
 from xspn.core.options import one_of, whole_number
 from xspn.core.random import RandomState, generator
-from xspn.learning.deviations import Cumulants, Ends, Index, Part, cumulants_of_product, largest, needs_largest
+from xspn.learning.deviations import Cumulants, Ends, Index, TestPart, cumulants_of_product, largest, needs_largest
 from xspn.learning.exchangeability.base import TestResult, in_parts, tests
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 
 FEWEST_EXPECTED = 5.0
 SMALLEST_PART = 1e-12  # of a variance: less is rounding
@@ -39,7 +39,7 @@ Calibration = Literal["auto", "chi2", "shuffle"]
 
 
 def global_test(
-    summary: Summary,
+    summary: BinarySummary,
     *,
     p_value: Calibration = "chi2",
     n_shuffles: int = 499,
@@ -58,7 +58,7 @@ def global_test(
     whole_number("global test: n_shuffles", n_shuffles, 1)
     if not summary.complete:
         seen = _seen_columns(summary, p_value)
-        own = summary if len(seen) == summary.n else summary.columns(seen)
+        own = summary if len(seen) == summary.n else summary.part(seen)
         return in_parts(own.partial_moments.statistics(), seen, calibration="chi2")
     result = in_parts(_statistics(summary, _Null(summary.totals)), calibration="chi2")
     if p_value == "shuffle" or (p_value == "auto" and doubtful(summary)):
@@ -66,14 +66,14 @@ def global_test(
     return result
 
 
-def _seen_columns(summary: Summary, p_value: Calibration) -> IntArray:
+def _seen_columns(summary: BinarySummary, p_value: Calibration) -> IntArray:
     """Return the variables of which something was seen; the others say nothing and have no degrees of freedom."""
     if p_value == "shuffle":
         raise QueryError("global test: shuffling needs complete rows; use p_value='chi2' where cells are missing")
     return np.flatnonzero(summary.seen > 0)
 
 
-def doubtful(summary: Summary) -> bool:
+def doubtful(summary: BinarySummary) -> bool:
     """Whether the variables have so few ones, or zeros, that χ² is not to be trusted."""
     mean = float(summary.ones.mean())
     return min(mean, summary.total - mean) < FEWEST_EXPECTED
@@ -133,13 +133,13 @@ class _Null:
         return second, third, fourth
 
 
-def _statistics(summary: Summary, null: _Null) -> dict[str, Part]:
+def _statistics(summary: BinarySummary, null: _Null) -> dict[str, TestPart]:
     """Return Q, B and S. What cannot vary has no degrees of freedom."""
     n, ones, together = null.n, summary.ones, summary.ones_beside
     found = {
         "Q": _part_of_columns(ones, null.variance_first, lambda _: null.of_ones),
         "B": _part_of_columns(together - null.usual * ones, null.variance_rest, lambda _: null.of_rest()),
-        "S": Part(),
+        "S": TestPart(),
     }
     dof = n * (n - 3) / 2
     if dof <= 0 or null.variance_second <= 0:
@@ -154,22 +154,22 @@ def _statistics(summary: Summary, null: _Null) -> dict[str, Part]:
         if needs_largest(dof):
             ends.look_at(residual, variance, block.start)
     single = ends.largest(n * (n - 1) // 2, lambda _: null.of_pairs) if needs_largest(dof) else None
-    return {**found, "S": Part(squares / 2 / null.variance_second, dof, single)}
+    return {**found, "S": TestPart(squares / 2 / null.variance_second, dof, single)}
 
 
-def _part_of_columns(sums: FloatArray, variance: float, cumulants: Callable[[Index], Cumulants]) -> Part:
+def _part_of_columns(sums: FloatArray, variance: float, cumulants: Callable[[Index], Cumulants]) -> TestPart:
     """Return a part that has a member for each column: sums of which the differences from their mean matter."""
     n = len(sums)
     if variance <= 0:
-        return Part()
+        return TestPart()
     deviations = sums - sums.mean()
     value, dof = float(deviations @ deviations) / variance, float(n - 1)
     if not needs_largest(dof):
-        return Part(value, dof)
-    return Part(value, dof, largest(deviations, variance * (n - 1) / n, n, cumulants))
+        return TestPart(value, dof)
+    return TestPart(value, dof, largest(deviations, variance * (n - 1) / n, n, cumulants))
 
 
-def _shuffled(summary: Summary, asymptotic: TestResult, n_shuffles: int, rng: np.random.Generator) -> TestResult:
+def _shuffled(summary: BinarySummary, asymptotic: TestResult, n_shuffles: int, rng: np.random.Generator) -> TestResult:
     """Return p-values by drawing every row's arrangement anew: (1 + as extreme) / (1 + shuffles).
 
     The least p-value is compared with the least ones of the shuffled rows, so the several tests need no correction.
@@ -182,7 +182,7 @@ def _shuffled(summary: Summary, asymptotic: TestResult, n_shuffles: int, rng: np
     for _ in range(n_shuffles):
         order = rng.random((len(totals), summary.n)).argsort(axis=1).argsort(axis=1)
         rows = (order < totals[:, None]).astype(np.float32)
-        drawn = in_parts(_statistics(Summary.of(rows, np.ones(len(rows))), null))
+        drawn = in_parts(_statistics(BinarySummary.of(rows, np.ones(len(rows))), null))
         p_values = np.array([drawn.p_value, *(drawn.parts[name] for name in names)])
         at_most += p_values <= observed * (1 + ROUNDING)
     together, *each = ((1 + at_most) / (1 + n_shuffles)).tolist()

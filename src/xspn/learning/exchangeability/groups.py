@@ -12,10 +12,10 @@ from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.memory import need_memory
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.exchangeability.global_test import global_test
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 
 BYTES_OF_DISTANCE = 16  # it, and a copy for the tree
-Part = tuple[IntArray, TestResult | None]  # some variables, and the test that did not reject them
+TestedBlock = tuple[IntArray, TestResult | None]  # some variables, and the test that did not reject them
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Group:
     test: TestResult | None
 
 
-def as_groups(found: Iterable[Part], names: Sequence[str] | None = None) -> list[Group]:
+def as_groups(found: Iterable[TestedBlock], names: Sequence[str] | None = None) -> list[Group]:
     """Return the parts of a partition with their names, largest first."""
     groups = []
     for members, test in found:
@@ -42,24 +42,24 @@ def as_groups(found: Iterable[Part], names: Sequence[str] | None = None) -> list
     return sorted(groups, key=lambda group: (-len(group.variables), group.variables))
 
 
-def binary_partition(summary: Summary, level: float) -> list[Part]:
+def binary_partition(summary: BinarySummary, level: float) -> list[TestedBlock]:
     """Partition bits into groups that the global test does not reject."""
     cells, weights = summary.rows()
 
     def test(members: IntArray) -> TestResult:
-        return global_test(Summary.of(cells[:, members], weights), p_value="auto")
+        return global_test(BinarySummary.of(cells[:, members], weights), p_value="auto")
 
     if summary.n == 1:
         return [(np.array([0]), None)]
     return partition(_distances_of_many(summary) if summary.wide else _distances(summary), test, level)
 
 
-def partition(distances: FloatArray, test: Callable[[IntArray], TestResult], level: float) -> list[Part]:
+def partition(distances: FloatArray, test: Callable[[IntArray], TestResult], level: float) -> list[TestedBlock]:
     """Walk the tree of nearest groups from the top: keep what the test does not reject, open what it does.
 
     Distances are a table (n, n), or what is above its diagonal, row after row.
     """
-    found: list[Part] = []
+    found: list[TestedBlock] = []
     above = distances if distances.ndim == 1 else squareform(distances, checks=False)
     stack: list[ClusterNode] = [to_tree(average(above))]
     while stack:
@@ -76,7 +76,7 @@ def partition(distances: FloatArray, test: Callable[[IntArray], TestResult], lev
     return found
 
 
-def _distances(summary: Summary) -> FloatArray:
+def _distances(summary: BinarySummary) -> FloatArray:
     """Return how differently two variables behave, in units of what chance would make of interchangeable ones: (n, n).
 
     If i and j can be interchanged, then in each row where they differ it is a coin toss which of them is one, whatever
@@ -96,7 +96,7 @@ def _distances(summary: Summary) -> FloatArray:
     return np.asarray((distances + distances.T) / 2)
 
 
-def _distances_of_many(summary: Summary) -> FloatArray:
+def _distances_of_many(summary: BinarySummary) -> FloatArray:
     """Return the same for variables whose tables of pairs are too large: what is above the diagonal, row after row.
 
     Missing cells count as the mean of their variable.

@@ -7,13 +7,13 @@ from scipy.special import chdtrc
 
 from xspn.core.options import one_of, whole_number
 from xspn.learning.exchangeability.base import TestResult, tests
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 
 Correction = Literal["none", "bonferroni"]
 
 
 def pairwise_test(
-    summary: Summary,
+    summary: BinarySummary,
     *,
     pairs: Literal["all", "first"] = "all",
     dof: int = 1,

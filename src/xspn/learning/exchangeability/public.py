@@ -15,7 +15,7 @@ from xspn.data.table import Table
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult, check_test_options, tests
 from xspn.learning.exchangeability.groups import Group, as_groups, binary_partition
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 from xspn.learning.tables.exchangeability.groups import table_groups, table_test
 
 
@@ -98,6 +98,6 @@ def column_types(own: Table) -> list[Any]:
     return list(zip(own.domains, own.schema.meanings, strict=True))
 
 
-def _bits_of(own: Table) -> Summary:
+def _bits_of(own: Table) -> BinarySummary:
     data = BinaryData.of(own.bits(allow_missing=True))
-    return Summary.of(data.slice(np.arange(len(data.bits)), np.arange(data.bits.shape[1])), data.weights)
+    return BinarySummary.of(data.slice(np.arange(len(data.bits)), np.arange(data.bits.shape[1])), data.weights)

@@ -1,4 +1,4 @@
-"""The circuit of a mixture of products of blocks, and how it shares out the rows."""
+"""The circuit of a mixture of products of blocks, its responsibilities for rows, and where EM starts from."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,26 +8,27 @@ from xspn.core.logspace import logsumexp_quiet
 from xspn.engine import Program, upward
 from xspn.engine.program import SumStep
 from xspn.graph.nodes import Node, Product, Sum
-from xspn.learning.mevm.evidence import Partition
+from xspn.learning.mevm.partition import BlockPartition
 from xspn.leaves import Bernoulli, Exchangeable, Smoothing
 
 
 def mixture(
     cells: NDArray[np.float32],
     weights: FloatArray,
-    shares: FloatArray,
-    blocks: list[Partition],
+    responsibilities: FloatArray,
+    blocks: list[BlockPartition],
     smoothing: Smoothing,
 ) -> Node:
-    """Return the circuit with the frequencies of the shared-out rows."""
+    """Return the circuit with the frequencies of rows weighted by responsibilities."""
     components = [
-        _component(cells, weights * own, partition, smoothing) for own, partition in zip(shares.T, blocks, strict=True)
+        _component(cells, weights * own, partition, smoothing)
+        for own, partition in zip(responsibilities.T, blocks, strict=True)
     ]
-    masses = weights @ shares + smoothing.mass
+    masses = weights @ responsibilities + smoothing.mass
     return components[0] if len(components) == 1 else Sum(masses / masses.sum(), components)
 
 
-def _component(cells: NDArray[np.float32], weights: FloatArray, blocks: Partition, smoothing: Smoothing) -> Node:
+def _component(cells: NDArray[np.float32], weights: FloatArray, blocks: BlockPartition, smoothing: Smoothing) -> Node:
     """Return a product of exchangeable leaves, and Bernoulli leaves for single columns."""
     total, ones = float(weights.sum()), weights @ cells
     leaves: list[Node] = []
@@ -43,8 +44,8 @@ def _component(cells: NDArray[np.float32], weights: FloatArray, blocks: Partitio
     return leaves[0] if len(leaves) == 1 else Product(leaves)
 
 
-def responsibilities(program: Program, cells: NDArray[np.float32]) -> FloatArray:
-    """Return how much of each row each component explains: (rows, components)."""
+def responsibilities_of(program: Program, cells: NDArray[np.float32]) -> FloatArray:
+    """Return the responsibility of each component for each row: (rows, components)."""
     top = program.steps[-1] if program.steps else None
     if not isinstance(top, SumStep):
         return np.ones((len(cells), 1))
@@ -53,3 +54,40 @@ def responsibilities(program: Program, cells: NDArray[np.float32]) -> FloatArray
         joint = upward(program, rows)[top.children[:, 0]] + top.log_weights
         parts.append(np.exp(joint - logsumexp_quiet(joint, axis=0)).T)
     return np.concatenate(parts)
+
+
+def features_of_blocks(cells: NDArray[np.float32], weights: FloatArray, blocks: BlockPartition) -> FloatArray:
+    """Return the count of ones in each block, on the scale of its spread.
+
+    Within an exchangeable block the counts are all there is to know, so that rows are better told apart by them than by
+    single bits, which are mostly noise.
+    """
+    counts = np.stack([cells[:, block].sum(axis=1) for block in blocks], axis=1).astype(np.float64)
+    mean = weights @ counts / weights.sum()
+    spread = np.sqrt(weights @ (counts - mean) ** 2 / weights.sum())
+    return np.asarray((counts - mean) / np.where(spread > 0, spread, 1.0))
+
+
+def nearest_of_random_rows(
+    features: FloatArray, weights: FloatArray, n_components: int, rng: np.random.Generator
+) -> FloatArray:
+    """Assign each row to the nearest of some random rows, drawn far from each other (k-means++): (rows, components).
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> nearest_of_random_rows(np.array([[0.0], [0.1], [9.0]]), np.ones(3), 2, rng).tolist()
+        [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    """
+    first = int(rng.choice(len(features), p=weights / weights.sum()))
+    chosen = [first]
+    distance = ((features - features[first]) ** 2).sum(axis=1)
+    for _ in range(n_components - 1):
+        chance = weights * distance
+        if chance.sum() == 0:  # fewer different rows than components
+            break
+        chosen.append(int(rng.choice(len(features), p=chance / chance.sum())))
+        distance = np.minimum(distance, ((features - features[chosen[-1]]) ** 2).sum(axis=1))
+    centers = features[chosen]
+    squares = (features**2).sum(axis=1)[:, None] + (centers**2).sum(axis=1)[None, :] - 2 * features @ centers.T
+    nearest = np.argmin(squares + 1e-6 * rng.random(squares.shape), axis=1)  # ties are broken by chance
+    return np.asarray(np.eye(n_components)[nearest])

@@ -9,18 +9,17 @@ from numpy.typing import NDArray
 from xspn.core.arrays import FloatArray
 from xspn.core.checks import is_real_number, smoothing_mass
 from xspn.core.errors import ParameterError
+from xspn.core.options import whole_number
 from xspn.engine import compile_graph
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node
 from xspn.learning.data import BinaryData
-from xspn.learning.mevm.components import mixture, responsibilities
-from xspn.learning.mevm.evidence import Evidence, Partition
-from xspn.learning.mevm.partition import Structure, find_blocks
-from xspn.learning.mevm.starts import features_of_blocks, nearest_of_random_rows
-from xspn.learning.parameters import EMOptions, at_least, fit_parameters
+from xspn.learning.em import EMOptions, fit_parameters
+from xspn.learning.mevm.components import features_of_blocks, mixture, nearest_of_random_rows, responsibilities_of
+from xspn.learning.mevm.partition import BlockPartition, Evidence, Structure, find_blocks
 from xspn.leaves import Smoothing
 
-LEAST_SHARE = 1e-3  # a component's blocks do not depend on rows that it explains less of
+LEAST_RESPONSIBILITY = 1e-3  # a component's blocks do not depend on rows of a smaller responsibility
 MOST_ROUNDS = 10
 
 
@@ -47,9 +46,9 @@ class MEVMOptions:
     level: float = 0.1
 
     def __post_init__(self) -> None:
-        at_least("n_components", self.n_components, 1)
-        at_least("n_init", self.n_init, 1)
-        at_least("max_iter", self.max_iter, 1)
+        whole_number("n_components", self.n_components, 1)
+        whole_number("n_init", self.n_init, 1)
+        whole_number("max_iter", self.max_iter, 1)
         smoothing_mass(self.smoothing)
         if self.structure not in get_args(Structure):
             raise ParameterError(f"structure: expected one of {get_args(Structure)}, found {self.structure!r}")
@@ -64,7 +63,7 @@ class MEVMFit:
     Attributes:
         root: The circuit.
         log_likelihoods: The mean training log-likelihood of the best start, pass by pass, for each round of blocks.
-        score: What the best start was chosen by.
+        score: The score of the best start, used to choose it.
     """
 
     root: Node
@@ -77,9 +76,9 @@ def fit_mevm(
 ) -> MEVMFit:
     """Learn a mixture of products of exchangeable blocks; the best of several starts.
 
-    Starts alternate between two ways of sharing out the rows: by the counts of the blocks that the whole data has, and
-    by single bits. The best one has the highest log-likelihood of the validation data, if there is any, or else of the
-    training data.
+    Starts alternate between two ways of assigning rows to components: by the counts of the blocks of the
+    whole data, and by single bits. The best one has the highest log-likelihood of the validation data, if there is any,
+    or else of the training data.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -95,30 +94,31 @@ def fit_mevm(
     found = []
     for start in range(options.n_init):
         features = features_of_blocks(cells, data.weights, whole) if start % 2 == 0 else cells.astype(np.float64)
-        shares = nearest_of_random_rows(features, data.weights, options.n_components, rng)
-        found.append(_rounds(cells, data.weights, shares, options, valid))
+        responsibilities = nearest_of_random_rows(features, data.weights, options.n_components, rng)
+        found.append(_rounds(cells, data.weights, responsibilities, options, valid))
     return max(found, key=lambda fit: fit.score)
 
 
 def _rounds(
     cells: NDArray[np.float32],
     weights: FloatArray,
-    shares: FloatArray,
+    responsibilities: FloatArray,
     options: MEVMOptions,
     valid: BinaryData | None,
 ) -> MEVMFit:
-    """Find the components' blocks for their shares of the rows, fit all parameters, share out anew, while it pays."""
+    """Alternate between the components' blocks, found by their responsibilities, and EM, as long as the score gains."""
     smoothing = Smoothing(options.smoothing, "values")
-    known: list[Partition | None] = [None] * shares.shape[1]
+    known: list[BlockPartition | None] = [None] * responsibilities.shape[1]
     passes_left = options.max_iter
     fits: list[MEVMFit] = []  # each better than the one before
     while passes_left > 0 and len(fits) < MOST_ROUNDS:
-        alive = np.flatnonzero(weights @ shares > 0)
-        shares = shares[:, alive]
+        alive = np.flatnonzero(weights @ responsibilities > 0)
+        responsibilities = responsibilities[:, alive]
         blocks = [
-            _component_blocks(cells, weights * shares[:, place], options, known[k]) for place, k in enumerate(alive)
+            _component_blocks(cells, weights * responsibilities[:, place], options, known[k])
+            for place, k in enumerate(alive)
         ]
-        graph = Graph(mixture(cells, weights, shares, blocks, smoothing), cells.shape[1])
+        graph = Graph(mixture(cells, weights, responsibilities, blocks, smoothing), cells.shape[1])
         em = EMOptions(n_iter=passes_left, smoothing=smoothing, tolerance=options.tolerance)
         X_valid, valid_weight = (None, None) if valid is None else (valid.bits, valid.weights)
         fit = fit_parameters(graph, cells, em, weights, X_valid, valid_weight=valid_weight)
@@ -129,12 +129,12 @@ def _rounds(
         fits.append(MEVMFit(fit.root, (*before, fit.log_likelihoods), score))
         passes_left -= len(fit.log_likelihoods) - 1
         known = list(blocks)
-        shares = responsibilities(compile_graph(Graph(fit.root, cells.shape[1])), cells)
+        responsibilities = responsibilities_of(compile_graph(Graph(fit.root, cells.shape[1])), cells)
     return fits[-1]
 
 
 def _component_blocks(
-    cells: NDArray[np.float32], weights: FloatArray, options: MEVMOptions, known: Partition | None
-) -> Partition:
-    own = weights > LEAST_SHARE * weights.max()
+    cells: NDArray[np.float32], weights: FloatArray, options: MEVMOptions, known: BlockPartition | None
+) -> BlockPartition:
+    own = weights > LEAST_RESPONSIBILITY * weights.max()
     return find_blocks(Evidence(cells[own], weights[own]), options.structure, options.level, known)

@@ -18,7 +18,7 @@ FEWEST_IN_BIN = 5.0  # rows; rarer categories are counted as one
 def rank_bins(values: FloatArray, weights: FloatArray, domain: Domain, total: float) -> IntArray:
     """Return the bin of each value, 0, 1, …; −1 where it is missing.
 
-    Names with few rows are counted together. Numbers, and scales of more steps than bins, are cut where equal shares of
+    Names with few rows are counted together. Numbers, and scales of more steps than bins, are cut where equal parts of
     the rows end.
 
     Examples:

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import chdtrc, xlogy
 
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
-from xspn.learning.independence.g_test import components
+from xspn.learning.independence import components
 from xspn.learning.tables.summary import TableSummary
 
 
@@ -78,8 +78,9 @@ def dependent_pairs(summary: TableSummary, threshold: float) -> BoolArray:
     The threshold ρ means what it means for two bits, which depend on each other if their statistic is at least 2ρ: it
     names a level, the chance of χ² with one degree of freedom beyond 2ρ. Pairs with more degrees of freedom are held to
     the same level. One false pair is enough to join two groups, so the level is one for all pairs together
-    (Bonferroni): each has its share of it. Where cells are missing, a pair is judged by its mutual information, as for
-    bits: as if it had been seen in all rows. A column of names also depends on another one if one of its names does.
+    (Bonferroni): each has an equal part of it. Where cells are missing, a pair is judged by its mutual information, as
+    for bits: as if it had been seen in all rows. A column of names also depends on another one if one of its names
+    does.
     """
     statistic, dof = g_tests(summary)
     pairs = summary.binned

@@ -20,7 +20,7 @@ from xspn.data.domain import Domain
 ENOUGH_ROWS = 100.0  # of a slice, to be heard about columns that are not alike in the whole table
 FARTHEST_MEANS = 0.5  # deviations
 LARGEST_RATIO = 1.5  # of deviations
-FARTHEST_SHARES = 0.25  # of a value
+FARTHEST_FREQUENCIES = 0.25  # of a value
 MOST_NAMES = 6  # longer scales are compared as numbers
 PARTS = 4  # statistics of a pair of numbers
 ROWS_AT_ONCE = 1 << 16
@@ -43,7 +43,7 @@ def groups_of_columns(cells: FloatArray, weights: FloatArray, domains: Sequence[
 
 
 def blocks_of(alike: BoolArray, cells: FloatArray, weights: FloatArray) -> list[IntArray]:
-    """Part the columns into blocks of which all members are alike; columns are taken by their mean, not their place."""
+    """Partition the columns into blocks whose members are all alike, taking columns by their mean, not their place."""
     blocks: list[list[int]] = []
     for column in np.argsort(_means(cells, weights), kind="stable").tolist():
         home = next((block for block in blocks if alike[column, block].all()), None)
@@ -133,7 +133,7 @@ def _alike_names(cells: FloatArray, weights: FloatArray, n_values: int, slack: f
         total = np.maximum(sums.rows, 1.0)
         apart = np.abs(sums.first - sums.first.T) / total
         error = np.sqrt(np.maximum(sums.squares + sums.squares.T - 2 * sums.products, 0.0)) / total
-        good &= (apart <= FARTHEST_SHARES + slack * error) & (sums.evidence() < _price(sums.rows, n_values))
+        good &= (apart <= FARTHEST_FREQUENCIES + slack * error) & (sums.evidence() < _price(sums.rows, n_values))
     return good
 
 

@@ -9,16 +9,16 @@ from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.learning.clustering.base import Split
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability.base import TestResult
-from xspn.learning.fallback.base import Candidate
+from xspn.learning.leaf_learners.base import Candidate, LeafData
 from xspn.learning.slice import Slice
 from xspn.learning.steps import step
-from xspn.learning.tables.clustering import category_apart, proposed_splits
+from xspn.learning.tables.clustering import category_apart, mixture_splits, table_clustering
 from xspn.learning.tables.clustering.product import Encoded
-from xspn.learning.tables.exchangeability.base import check_table_test_options, table_tests
-from xspn.learning.tables.fallback import TableLeafData, exchangeable_leaf, factorized_leaves, make_fallback
+from xspn.learning.tables.exchangeability.base import named_table_test
 from xspn.learning.tables.independence import independent_groups
+from xspn.learning.tables.leaf_learners import TableLeafData, exchangeable_leaf, factorized_leaves, table_leaf_learner
 from xspn.learning.tables.summary import TableSummary
-from xspn.learning.task import SMALLEST_SHARE
+from xspn.learning.task import SMALLEST_RESPONSIBILITY
 
 
 class TableSlice(Slice):
@@ -42,8 +42,7 @@ class TableSlice(Slice):
         if config.exchangeability is None or not self.summary.one_distribution:
             return None
         options = dict(config.test_options)
-        check_table_test_options(config.exchangeability, options)
-        return table_tests[config.exchangeability](self.summary, **options)
+        return named_table_test(config.exchangeability, options)(self.summary, **options)
 
     def independent_groups(self, config: LearnConfig) -> list[IntArray]:
         """Return the components of the graph of the G-test, unless a joint leaf predicts clearly better than a product.
@@ -53,14 +52,14 @@ class TableSlice(Slice):
         groups = independent_groups(self.summary, config.independence_threshold)
         if len(groups) == 1 or not config.score_overrules:
             return groups
-        make, data = _fallback_of(config), self._informed(config)
+        make, data = _leaf_learner_of(config), self._informed(config)
         apart = sum(make(data.part(group), self._variables[group]).score(self.summary.weights) for group in groups)
-        joint = self.fallback(config).score(self.summary.weights)
+        joint = self.leaf(config).score(self.summary.weights)
         return groups if joint <= apart + self._price() else [np.arange(self.n)]
 
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores."""
-        data, everything = TableLeafData.alone(self.summary), np.arange(self.n)
+        data, everything = LeafData.alone(self.summary), np.arange(self.n)
         found = exchangeable_leaf(data, everything, config.smoothing)
         if found is None:
             return False
@@ -82,7 +81,7 @@ class TableSlice(Slice):
             return exchangeable_leaf(data, variables, config.smoothing)
 
         whole = make(self._informed(config), self._variables)
-        splits = proposed_splits("bernoulli", self.summary, 0)
+        splits = mixture_splits(self.summary, 0)
         return whole is not None and self._best_split(splits, config, make, whole) is None
 
     def univariate(self, config: LearnConfig) -> Candidate:
@@ -94,33 +93,29 @@ class TableSlice(Slice):
         found = exchangeable_leaf(self._informed(config), self._variables, config.smoothing)
         return self.univariate(config) if found is None else found
 
-    def score(self, leaf: Candidate) -> float:
-        """Return the leave-one-out log-likelihood of a leaf that was made of the slice."""
-        return leaf.score(self.summary.weights)
-
-    def fallback(self, config: LearnConfig) -> Candidate:
-        """Return what the fallback of the configuration makes of the slice; it is asked for more than once."""
+    def leaf(self, config: LearnConfig) -> Candidate:
+        """Return the leaf that the configuration's leaf learner makes of the slice; it is asked for more than once."""
         if self._made is None or self._made[0] != config:
-            self._made = config, _fallback_of(config)(self._informed(config), self._variables)
+            self._made = config, _leaf_learner_of(config)(self._informed(config), self._variables)
         return self._made[1]
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
-        """Return the proposed split whose clusters predict left-out rows best, if they do so better than one leaf.
+        """Return the proposed split of the best leave-one-out score, if it is better than that of one leaf.
 
         A cut on a category comes first if the clusters predict better without its rows than with them: once scattered
         over clusters, a category of few rows is not put together again.
         """
-        make = _fallback_of(config)
-        splits = proposed_splits(config.clustering, self.summary, seed)
-        best = self._best_split(splits, config, make, self.fallback(config))
+        make = _leaf_learner_of(config)
+        splits = table_clustering(config.clustering)(self.summary, seed)
+        best = self._best_split(splits, config, make, self.leaf(config))
         if best is None or best.on_category or config.clustering != "auto":
             return best
         cut = category_apart(Encoded(self.summary), best)
         if cut is None:
             return best
-        clusters, category = _shares_of(best), _shares_of(cut)
-        inside = min(category, key=lambda share: float(self.summary.weights @ share))
-        parts = [(inside, cut.variable), *((share * (1 - inside), None) for share in clusters)]
+        clusters, category = _responsibilities_of(best), _responsibilities_of(cut)
+        inside = min(category, key=lambda own: float(self.summary.weights @ own))
+        parts = [(inside, cut.variable), *((own * (1 - inside), None) for own in clusters)]
         together = self._score(best, config, make)
         return cut if self._score_of_parts(parts, config, make) > together + self._price() else best
 
@@ -140,20 +135,20 @@ class TableSlice(Slice):
     def _score(self, split: Split, config: LearnConfig, make: "Maker") -> float:
         """Return the leave-one-out log-likelihood of a mixture of the leaves that the clusters give.
 
-        It is bounded from below by the clusters' shares of each row: Σ_k q_k (log π_k + log p_k − log q_k).
+        It is bounded from below by the clusters' responsibilities for each row: Σ_k q_k (log π_k + log p_k − log q_k).
         """
         fixed = [split.variable if condition.relation == "=" else None for condition in split.conditions]
-        return self._score_of_parts(list(zip(_shares_of(split), fixed, strict=True)), config, make)
+        return self._score_of_parts(list(zip(_responsibilities_of(split), fixed, strict=True)), config, make)
 
     def _score_of_parts(
         self, parts: Sequence[tuple[FloatArray, int | None]], config: LearnConfig, make: "Maker"
     ) -> float:
-        """Return the same for clusters, each with the shares of the rows and the variable that is constant in it."""
+        """Return the same for clusters, each with its responsibilities and the variable that is constant in it."""
         weights = self.summary.weights
-        score = float(weights @ sum(entr(share) for share, _ in parts))
-        for share, fixed in parts:
-            keep = share > SMALLEST_SHARE
-            part = self.summary.cluster(keep, weights * share)
+        score = float(weights @ sum(entr(own) for own, _ in parts))
+        for own, fixed in parts:
+            keep = own > SMALLEST_RESPONSIBILITY
+            part = self.summary.cluster(keep, weights * own)
             if part.total == 0:
                 continue
             variables = self._variables
@@ -164,8 +159,7 @@ class TableSlice(Slice):
                 part, context, variables = part.part(rest), context.part(rest), variables[rest]
             if part.n == 0:
                 continue
-            data = TableLeafData.in_context(part, context, config.shrinkage) if config.shrinkage else None
-            found = make(TableLeafData.alone(part) if data is None else data, variables)
+            found = make(_with_context(part, context, config.shrinkage), variables)
             step()
             if found is None:
                 return -np.inf
@@ -174,26 +168,29 @@ class TableSlice(Slice):
 
     def _informed(self, config: LearnConfig) -> TableLeafData:
         """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
-        if self._context is None or config.shrinkage == 0:
-            return TableLeafData.alone(self.summary)
-        return TableLeafData.in_context(self.summary, self._context, config.shrinkage)
+        return _with_context(self.summary, self._context, config.shrinkage)
 
 
-def _shares_of(split: Split) -> tuple[FloatArray, FloatArray]:
-    """Return the shares of each row in the two clusters of a split."""
-    second = split.labels.astype(np.float64) if split.shares is None else split.shares
+def _with_context(summary: TableSummary, context: TableSummary | None, shrinkage: float) -> TableLeafData:
+    if context is None or shrinkage == 0:
+        return LeafData.alone(summary)
+    return LeafData.in_context(summary, context.cells, context.weights, shrinkage)
+
+
+def _responsibilities_of(split: Split) -> tuple[FloatArray, FloatArray]:
+    """Return the responsibilities of the two clusters of a split for each row."""
+    second = split.labels.astype(np.float64) if split.responsibilities is None else split.responsibilities
     return 1 - second, second
 
 
 Maker = Callable[[TableLeafData, IntArray], Candidate | None]
 
 
-def _fallback_of(config: LearnConfig) -> Callable[[TableLeafData, IntArray], Candidate]:
-    """Return the fallback of the configuration; "auto" leaves exchangeable leaves out of a conventional SPN."""
+def _leaf_learner_of(config: LearnConfig) -> Callable[[TableLeafData, IntArray], Candidate]:
+    """Return the leaf learner of the configuration, with its options."""
+    learner, options = table_leaf_learner(config.leaf_learner), config.leaf_options
 
     def make(data: TableLeafData, variables: IntArray) -> Candidate:
-        return make_fallback(
-            config.fallback, data, variables, config.smoothing, exchangeable=config.exchangeability is not None
-        )
+        return learner(data, variables, options)
 
     return make

@@ -71,6 +71,10 @@ class TableSummary:
         """Return the summary of some of the columns."""
         return TableSummary(self.cells[:, block], self.weights, tuple(self.columns[int(i)] for i in block))
 
+    def with_rows(self, cells: FloatArray, weights: FloatArray) -> "TableSummary":
+        """Return these rows, then some more."""
+        return TableSummary(np.concatenate([self.cells, cells]), np.concatenate([self.weights, weights]), self.columns)
+
     def cluster(self, rows: BoolArray, weights: FloatArray) -> "TableSummary":
         """Return some of the rows, with weights of their own."""
         return TableSummary(self.cells[rows], weights[rows], self.columns)

@@ -8,11 +8,11 @@ from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.errors import ParameterError
+from xspn.core.options import whole_number
 from xspn.core.random import RandomState, generator
 from xspn.estimators.circuit_classifier import CircuitClassifier
 from xspn.estimators.mevm import MEVM
 from xspn.learning.mevm import Structure
-from xspn.learning.parameters import at_least
 from xspn.paper.baselines.extras import import_extra
 
 
@@ -95,7 +95,7 @@ class XGBoost(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y_valid: Their classes.
         """
         xgboost = import_extra("xgboost", "xgboost", "XGBoost")
-        at_least("n_rounds", self.n_rounds, 1)
+        whole_number("n_rounds", self.n_rounds, 1)
         rows, labels = validate_data(self, X, y, ensure_all_finite="allow-nan")
         self.classes_, codes = np.unique(labels, return_inverse=True)
         model = xgboost.XGBClassifier(

@@ -12,13 +12,13 @@ from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.checks import cell_name, is_real_number
 from xspn.core.errors import DataError, ParameterError, QueryError
 from xspn.core.logspace import logsumexp_quiet
+from xspn.core.options import whole_number
 from xspn.core.random import RandomState, generator
 from xspn.data.table import binary_table
 from xspn.estimators.base import all_or_nothing
 from xspn.estimators.table_input import TableInput
 from xspn.learning.course import Course
 from xspn.learning.data import Bits
-from xspn.learning.parameters import at_least
 from xspn.paper.baselines.extras import import_extra
 
 ROWS_AT_ONCE = 4096
@@ -302,7 +302,7 @@ class MADE(DensityMixin, TableInput):  # type: ignore[misc]
             X_valid: Rows that tell when to stop; by default a random fraction of X.
         """
         for name in ("hidden_units", "n_orderings", "batch_size", "max_epochs", "patience"):
-            at_least(name, getattr(self, name), 1)
+            whole_number(name, getattr(self, name), 1)
         options = TrainingOptions(
             self.learning_rate, self.batch_size, self.l1, self.averaging, self.max_epochs, self.patience, self.device
         )
@@ -341,7 +341,7 @@ class MADE(DensityMixin, TableInput):  # type: ignore[misc]
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
         """Return random rows."""
         check_is_fitted(self)
-        at_least("n_samples", n_samples, 0)
+        whole_number("n_samples", n_samples, 0)
         return self.network_.sample(n_samples, generator(random_state))
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -12,7 +12,7 @@ from xspn.estimators import XSPN
 from xspn.io.json_format import to_json
 from xspn.learning.config import PublishedProgram
 from xspn.learning.exchangeability import tests
-from xspn.learning.summary import Summary
+from xspn.learning.summary import BinarySummary
 from xspn.paper.datasets.classification import LabeledDataset, classification
 from xspn.paper.datasets.synthetic import CONSTRAINTS
 from xspn.paper.experiments.data import dataset, facts, rows_to_choose_on
@@ -154,7 +154,7 @@ def run_pairwise(unit: Unit, _store: Store) -> UnitResult:
     data = dataset(unit.dataset, unit.generated)
     seconds, model = _least_time(lambda: learner(unit.model, unit.seed).fit(data.train[:, :columns]))
     bits, weights = data.train[:, :columns].astype(np.float32), np.ones(len(data.train))
-    test_seconds, _ = _least_time(lambda: tests[unit.model](Summary.of(bits, weights)))
+    test_seconds, _ = _least_time(lambda: tests[unit.model](BinarySummary.of(bits, weights)))
     rows = model.score_samples(data.test[:, :columns])
     decisions = [entry for entry in model.trace_ if entry.test is not None]
     accepted = sum(not entry.test.rejects(model.significance) for entry in decisions if entry.test is not None)

@@ -1,6 +1,6 @@
 """Ways to split rows with columns of any kinds into clusters."""
 
-from xspn.learning.tables.clustering.auto import proposed_splits
+from xspn.learning.tables.clustering.base import mixture_splits, table_clustering, table_clusterings
 from xspn.learning.tables.clustering.variable import category_apart
 
-__all__ = ["category_apart", "proposed_splits"]
+__all__ = ["category_apart", "mixture_splits", "table_clustering", "table_clusterings"]

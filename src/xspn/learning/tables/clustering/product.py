@@ -1,6 +1,6 @@
 """Products of the columns' own univariate families, in matrix form: all that clusterings need of them.
 
-Discrete columns are one-hot, real ones standardised; a missing cell is a row of zeros. Sums of rows are matrix
+Discrete columns are one-hot, real ones standardized; a missing cell is a row of zeros. ProductSums of rows are matrix
 products, and so are the log-likelihoods of all rows under several products at once.
 """
 
@@ -20,7 +20,7 @@ PSEUDO_ROWS = 1.0  # with the slice's variance, while EM runs
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class ProductSums:
     """Weighted sums of rows, for one or several sets of weights.
 
     Attributes:
@@ -37,9 +37,9 @@ class Sums:
     first: FloatArray
     second: FloatArray
 
-    def less(self, other: "Sums") -> "Sums":
+    def less(self, other: "ProductSums") -> "ProductSums":
         """Return what is left without other rows."""
-        return Sums(
+        return ProductSums(
             np.maximum(self.mass - other.mass, 0.0),
             np.maximum(self.counts - other.counts, 0.0),
             np.maximum(self.seen - other.seen, 0.0),
@@ -55,7 +55,7 @@ class Matrices:
     Attributes:
         marks: 1 at the value of each discrete column: (rows, values).
         seen: 1 where a real column has a value: (rows, reals).
-        values: The standardised real columns, 0 where a value is missing.
+        values: The standardized real columns, 0 where a value is missing.
         squares: The squares of these.
     """
 
@@ -104,25 +104,25 @@ class Encoded:
         return Matrices(marks, seen, self.values[rows], self.values[rows] ** 2)
 
     @cached_property
-    def whole(self) -> Sums:
+    def whole(self) -> ProductSums:
         """The sums of all rows."""
         return self.sums(self.summary.weights)
 
-    def sums(self, weights: FloatArray) -> Sums:
+    def sums(self, weights: FloatArray) -> ProductSums:
         """Return the sums for weights (rows,) or (…, rows)."""
         found: list[FloatArray] = []
         for rows in self.blocks:
             own, m = weights[..., rows], self.matrices(rows)
             parts = [own @ m.marks, own @ m.seen, own @ m.values, own @ m.squares]
             found = [one + other for one, other in zip(found, parts, strict=True)] if found else parts
-        return Sums(np.asarray(weights.sum(axis=-1)), *found)
+        return ProductSums(np.asarray(weights.sum(axis=-1)), *found)
 
     @property
     def n_parameters(self) -> int:
         """The free parameters of one product."""
         return int((self.sizes - 1).sum()) + 2 * len(self.floor)
 
-    def likelihood(self, sums: Sums) -> FloatArray:
+    def likelihood(self, sums: ProductSums) -> FloatArray:
         """Return the maximum log-likelihood of a product for rows with these sums: (…)."""
         found = xlogy(sums.counts, sums.counts).sum(axis=-1)
         if len(self.starts):
@@ -132,7 +132,7 @@ class Encoded:
         variance = np.maximum(sums.second / safe - (sums.first / safe) ** 2, self.floor)
         return np.asarray(found - 0.5 * (sums.seen * (LOG_2PI + 1 + np.log(variance))).sum(axis=-1))
 
-    def log_densities(self, sums: Sums) -> FloatArray:
+    def log_densities(self, sums: ProductSums) -> FloatArray:
         """Return the log-density of each row under the (smoothed) product that each set of sums gives: (rows, sets)."""
         found = np.zeros((len(self.summary.cells), len(sums.mass)))
         if len(self.starts):
@@ -152,10 +152,10 @@ class Encoded:
                 found[rows] += m.seen @ constant.T + m.values @ (mean / variance).T - m.squares @ (0.5 / variance).T
         return found
 
-    def gain(self, shares: FloatArray) -> float:
-        """Return the gain in penalised log-likelihood of two clusters over one, for shares in the second."""
+    def gain(self, responsibilities: FloatArray) -> float:
+        """Return the gain in penalized log-likelihood of two clusters over one, for responsibilities of the second."""
         weights = self.summary.weights
-        second = self.sums(weights * shares)
+        second = self.sums(weights * responsibilities)
         first = self.whole.less(second)
         masses = np.array([float(first.mass), float(second.mass)])
         split = float(self.likelihood(first) + self.likelihood(second)) + float(

@@ -14,9 +14,9 @@ from xspn.learning.tables.clustering.product import TINY, Encoded
 from xspn.learning.tables.summary import Column, TableSummary, row_blocks
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-SHARE_OF_REPEATED = 0.05
+REPEATED_FRACTION = 0.05
 FEWEST_REPEATED = 10.0
-ROUNDING = 1e-9  # of a gain: cuts that differ by less part the rows alike, and the first of them is taken
+ROUNDING = 1e-9  # of a gain: ties between equivalent cuts are broken by column order
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def category_apart(encoded: Encoded, split: Split) -> Split | None:
     cuts = [cut for position in names for cut in _cuts(encoded, position)]
     if not cuts:
         return None
-    second = split.labels.astype(np.float64) if split.shares is None else split.shares
+    second = split.labels.astype(np.float64) if split.responsibilities is None else split.responsibilities
     sums = encoded.sums(weights * np.array([1 - second, second]))
     logs = encoded.log_densities(sums) + np.log(np.maximum(sums.mass, TINY) / summary.total)
     of_rows = weights * logsumexp_quiet(logs, axis=1)
@@ -106,12 +106,12 @@ def _best_cut(encoded: Encoded, cuts: Sequence[_Cut]) -> Split | None:
 
 
 def _split_by(encoded: Encoded, cut: _Cut, score: float) -> Split | None:
-    shares = _shares(encoded, cut)
-    labels = (shares > 0.5).astype(np.int64)
+    second = _responsibilities(encoded, cut)
+    labels = (second > 0.5).astype(np.int64)
     if not 0 < labels.sum() < len(labels):
         return None
     whole = not encoded.summary.missing[:, cut.position].any()
-    return Split(labels, None if whole else shares, variable=cut.position, conditions=cut.conditions, score=score)
+    return Split(labels, None if whole else second, variable=cut.position, conditions=cut.conditions, score=score)
 
 
 def _gains(encoded: Encoded, cuts: Sequence[_Cut]) -> FloatArray:
@@ -158,14 +158,14 @@ def _thresholds(values: FloatArray) -> list[float]:
 
 
 def _repeated(values: FloatArray, weights: FloatArray) -> list[float]:
-    """Return the numbers that many rows share: they are no chance of a density, and may stand for rows of a kind."""
+    """Return the numbers that many rows share: they are no chance of a density, and may stand for a cluster."""
     distinct, which = np.unique(values, return_inverse=True)
     mass = np.bincount(which.reshape(-1), weights=weights)
-    often = mass >= max(SHARE_OF_REPEATED * float(weights.sum()), FEWEST_REPEATED)
+    often = mass >= max(REPEATED_FRACTION * float(weights.sum()), FEWEST_REPEATED)
     return [float(v) for v in distinct[often]] if len(distinct) > 1 else []
 
 
-def _shares(encoded: Encoded, cut: _Cut) -> FloatArray:
+def _responsibilities(encoded: Encoded, cut: _Cut) -> FloatArray:
     """Return the cluster of each row; P(second | the row's other values) where the value is missing."""
     inside = cut.inside(encoded.summary)
     unknown = np.isnan(inside)

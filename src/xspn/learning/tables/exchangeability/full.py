@@ -32,8 +32,8 @@ def full_test(summary: TableSummary) -> TestResult:
     T = ValueCounts(k)
     powers = k ** np.arange(n)
     observed = np.bincount(summary.cells.astype(np.int64) @ powers, weights=summary.weights, minlength=k**n)
-    worlds = (np.arange(k**n)[:, None] // powers) % k
-    of_class = T.of(worlds)
+    assignments = (np.arange(k**n)[:, None] // powers) % k
+    of_class = T.of(assignments)
     classes = np.bincount(of_class, weights=observed, minlength=T.size(n))
     expected = (classes / np.exp(T.log_class_size(n)))[of_class]
     seen = expected > 0

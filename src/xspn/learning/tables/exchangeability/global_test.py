@@ -2,7 +2,7 @@
 
 Condition on the values of each row, in whatever order they come. If the columns are exchangeable, every row is a
 uniformly random arrangement of its values, independently of the others; so the moments of anything that is summed over
-rows are known exactly, and no distribution is assumed. With features φ(x) ∈ ℝᵈ of the values, centred within each row:
+rows are known exactly, and no distribution is assumed. With features φ(x) ∈ ℝᵈ of the values, centered within each row:
 
 - First order: T_i = Σ_r φ(x_ri). Its covariance is S ⊗ (I − J/n) n/(n − 1), with S the rows' own covariances summed up;
   χ² with (n − 1) · rank S degrees of freedom. For bits this is Cochran's Q.
@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.learning.deviations import Cumulants, Index, Part, largest, needs_largest
+from xspn.learning.deviations import Cumulants, Index, TestPart, largest, needs_largest
 from xspn.learning.exchangeability.base import TestResult, in_parts
-from xspn.learning.tables.exchangeability.base import table_tests
-from xspn.learning.tables.exchangeability.features import Features
+from xspn.learning.tables.exchangeability.base import Features, table_tests
 from xspn.learning.tables.exchangeability.partial_rows import partial_parts
 from xspn.learning.tables.exchangeability.quadratic import (
     beyond,
@@ -41,7 +40,7 @@ from xspn.learning.tables.exchangeability.quadratic import (
 from xspn.learning.tables.summary import TableSummary, row_blocks
 
 ALL = slice(None)
-Rows = tuple[FloatArray, FloatArray]  # features of some rows, centred within each row, and the rows' weights
+Rows = tuple[FloatArray, FloatArray]  # features of some rows, centered within each row, and the rows' weights
 
 
 def global_test(summary: TableSummary) -> TestResult:
@@ -60,16 +59,16 @@ class _WholeRows:
         self._phi, self._weights = phi, summary.weights
         products = self.d * (self.d + 1) // 2
         self._blocks = row_blocks(len(summary.cells), (self.d + 2 * products) * self.n)
-        self._only = self._centred(self._blocks[0]) if len(self._blocks) == 1 else None
+        self._only = self._centered(self._blocks[0]) if len(self._blocks) == 1 else None
 
-    def _centred(self, rows: slice) -> Rows:
+    def _centered(self, rows: slice) -> Rows:
         phi = self._phi.of(rows)
         psi = phi - phi.mean(axis=2, keepdims=True)
         psi[phi.max(axis=2) == phi.min(axis=2)] = 0.0  # nor does rounding of the mean make them vary
         return psi, self._weights[rows]
 
     def __iter__(self) -> Iterator[Rows]:
-        return iter([self._only]) if self._only is not None else map(self._centred, self._blocks)
+        return iter([self._only]) if self._only is not None else map(self._centered, self._blocks)
 
     def add_up(self, of_rows: Callable[[FloatArray, FloatArray], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Return the sums of what is made of the features and weights of rows."""
@@ -80,7 +79,7 @@ class _WholeRows:
         return found
 
 
-def _parts(rows: _WholeRows) -> dict[str, Part]:
+def _parts(rows: _WholeRows) -> dict[str, TestPart]:
     """Return the parts for whole rows."""
     d, n = rows.d, rows.n
     a, b = np.triu_indices(d)
@@ -133,7 +132,7 @@ def _effects(psi: FloatArray, products: FloatArray) -> FloatArray:
     return np.concatenate([psi, products - products.mean(axis=2, keepdims=True)])
 
 
-def _first(rows: _WholeRows, sums: FloatArray, covariance: FloatArray, squares: FloatArray) -> dict[str, Part]:
+def _first(rows: _WholeRows, sums: FloatArray, covariance: FloatArray, squares: FloatArray) -> dict[str, TestPart]:
     """Return Q, by features of which each row's sum is 0, and B, by what their products have beyond."""
     d, n = rows.d, rows.n
     a, b = np.triu_indices(d)
@@ -168,16 +167,16 @@ def _summed(rows: _WholeRows, cumulants: Callable[[FloatArray, FloatArray], Cumu
 
 def _part_of_columns(
     sums: FloatArray, covariance: FloatArray, whole: FloatArray, cumulants: Callable[[Index], Cumulants]
-) -> Part:
+) -> TestPart:
     """Return a part that has a member for each column and feature."""
     n = len(sums)
     value, rank = quadratic(sums, covariance, whole)
     dof = float(rank * (n - 1))
     if not needs_largest(dof):
-        return Part(value, dof)
+        return TestPart(value, dof)
     variances = possible(np.diag(covariance), whole) * (n - 1) / n
     found = largest(sums, variances, n * int(np.count_nonzero(variances)), cumulants)
-    return Part(value, dof, found.at(found.member[:1]))
+    return TestPart(value, dof, found.at(found.member[:1]))
 
 
 def _part_of_pairs(
@@ -187,7 +186,7 @@ def _part_of_pairs(
     whole: FloatArray,
     degrees: float,
     made_of: tuple[IntArray, IntArray, int],
-) -> Part:
+) -> TestPart:
     """Return a part that has a member for every two columns and every two features.
 
     Args:
@@ -202,7 +201,7 @@ def _part_of_pairs(
     n = rows.n
     value, rank = quadratic(vectors, squares / degrees, whole / degrees)
     if not needs_largest(rank * degrees):
-        return Part(value, rank * degrees)
+        return TestPart(value, rank * degrees)
     variances = possible(np.diag(squares), whole) / len(vectors)
 
     def cumulants(place: Index) -> Cumulants:
@@ -211,7 +210,7 @@ def _part_of_pairs(
 
     n_members = len(vectors) * int(np.count_nonzero(variances))
     found = largest(vectors, variances, n_members, cumulants)
-    return Part(value, rank * degrees, found.at(axis[found.member[0]] for axis in np.triu_indices(n, 1)))
+    return TestPart(value, rank * degrees, found.at(axis[found.member[0]] for axis in np.triu_indices(n, 1)))
 
 
 def without_own_effects(pairs: FloatArray) -> FloatArray:

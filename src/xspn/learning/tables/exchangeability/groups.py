@@ -8,10 +8,10 @@ from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.options import number_between
 from xspn.data.domain import Domain
 from xspn.learning.exchangeability.base import TestResult
-from xspn.learning.exchangeability.groups import Group, Part, as_groups, binary_partition, partition
-from xspn.learning.summary import Summary
+from xspn.learning.exchangeability.groups import Group, TestedBlock, as_groups, binary_partition, partition
+from xspn.learning.summary import BinarySummary
 from xspn.learning.tables.data import TableData
-from xspn.learning.tables.exchangeability.features import features
+from xspn.learning.tables.exchangeability.base import features
 from xspn.learning.tables.exchangeability.global_test import global_test
 from xspn.learning.tables.summary import Column, TableSummary
 
@@ -38,7 +38,7 @@ def table_groups(
     number_between("level", level, 0.0, 1.0)
     data = TableData.of(cells, domains)
     kinds = [(domain, None if alike is None else alike[v]) for v, domain in enumerate(domains)]
-    found: list[Part] = []
+    found: list[TestedBlock] = []
     for kind in dict.fromkeys(kinds):
         own = np.array([v for v, other in enumerate(kinds) if other == kind], dtype=np.int64)
         parts = [(np.array([0]), None)] if len(own) == 1 else _partition(data, own, level)
@@ -57,9 +57,9 @@ def _summary(data: TableData, own: IntArray) -> TableSummary:
     return TableSummary(data.cells[:, own], data.weights, tuple(columns))
 
 
-def _partition(data: TableData, own: IntArray, level: float) -> list[Part]:
+def _partition(data: TableData, own: IntArray, level: float) -> list[TestedBlock]:
     if data.domains[int(own[0])].cardinality == 2:
-        return binary_partition(Summary.of(data.cells[:, own].astype(np.float32), data.weights), level)
+        return binary_partition(BinarySummary.of(data.cells[:, own].astype(np.float32), data.weights), level)
     summary = _summary(data, own)
     return partition(_distances(summary), lambda members: global_test(summary.part(members)), level)
 

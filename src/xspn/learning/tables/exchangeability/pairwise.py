@@ -8,8 +8,7 @@ from xspn.core.arrays import FloatArray
 from xspn.core.options import one_of
 from xspn.learning.deviations import tail
 from xspn.learning.exchangeability.base import TestResult
-from xspn.learning.tables.exchangeability.base import table_tests
-from xspn.learning.tables.exchangeability.features import features
+from xspn.learning.tables.exchangeability.base import features, table_tests
 from xspn.learning.tables.exchangeability.quadratic import quadratic
 from xspn.learning.tables.summary import TableSummary
 

@@ -1,0 +1,160 @@
+"""The G-test of every two binary variables at once, and the groups that no dependence connects."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import xlogy
+
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
+from xspn.learning.steps import step
+from xspn.learning.summary import ALL, BinarySummary, Places
+
+LEAST_EXCLUSION = 0.5  # of the variance of independent groups: what a row's number of ones lacks of it
+
+
+def g_statistics(summary: BinarySummary, rows: Places = ALL, columns: Places = ALL) -> FloatArray:
+    """Return G = 2 Σ O log(O / E) over the four cells of each pair: (n, n), or some rows and columns of it.
+
+    E needs not be formed: Σ O log(O / E) is Σ O log O over the cells, less that over the margins, plus N log N.
+    """
+    if not summary.complete:
+        return _g_of_seen_pairs(summary, rows, columns)
+    own = xlogy(summary.ones, summary.ones) + xlogy(summary.total - summary.ones, summary.total - summary.ones)
+    cells = sum(xlogy(np.maximum(cell, 0.0), np.maximum(cell, 0.0)) for cell in summary.pair_table(rows, columns))
+    mutual = cells - own[rows][:, None] - own[columns][None, :] + xlogy(summary.total, summary.total)
+    return np.asarray(2.0 * np.maximum(mutual, 0.0))
+
+
+def _g_of_seen_pairs(summary: BinarySummary, rows: Places, columns: Places) -> FloatArray:
+    """Return the statistics where cells are missing: each pair has margins and a number of rows of its own."""
+    n11, n10, n01, n00 = (np.maximum(cell, 0.0) for cell in summary.pair_table(rows, columns))
+    cells = sum(xlogy(cell, cell) for cell in (n11, n10, n01, n00))
+    margins = sum(xlogy(margin, margin) for margin in (n11 + n10, n01 + n00, n11 + n01, n10 + n00))
+    total = n11 + n10 + n01 + n00
+    return np.asarray(2.0 * np.maximum(cells - margins + xlogy(total, total), 0.0))
+
+
+def dependent_pairs(summary: BinarySummary, threshold: float, rows: Places = ALL, columns: Places = ALL) -> BoolArray:
+    """Mark the pairs that are not independent: those with 2G ≥ 2 · dof · ρ + 0.001, where 2G is the statistic.
+
+    A pair has one degree of freedom if both variables vary, none otherwise. Where cells are missing a pair is judged by
+    its mutual information, which is what a product would lose: one that is seen in a part of the rows has that part of
+    the limit, as it has that part of the statistic. Otherwise missing values would make variables look independent.
+    With lists of rows and columns only the pairs that they make are marked.
+    """
+    varies = ~summary.constant()
+    seen = 1.0 if summary.complete else np.asarray(summary.where_seen(rows, columns)[2]) / summary.total
+    limits = np.where(np.outer(varies[rows], varies[columns]), 2.0 * threshold * seen, 0.0) + 0.001
+    dependent = g_statistics(summary, rows, columns) >= limits
+    if isinstance(rows, slice) and isinstance(columns, slice):
+        np.fill_diagonal(dependent, False)
+    else:
+        dependent[np.arange(summary.n)[rows][:, None] == np.arange(summary.n)[columns]] = False
+    return np.asarray(dependent)
+
+
+def independent_groups(summary: BinarySummary, threshold: float) -> list[IntArray]:
+    """Return the connected components of the dependence graph, in the order of their first variable."""
+    if not summary.wide:
+        return components(dependent_pairs(summary, threshold))
+
+    def links(rows: IntArray, columns: IntArray) -> BoolArray:
+        step()
+        return dependent_pairs(summary, threshold, rows, columns)
+
+    return components_of_many(summary.n, links, summary.rows_at_once)
+
+
+def groups_exclude_each_other(summary: BinarySummary, groups: list[IntArray], threshold: float) -> bool:
+    """Whether the number of ones varies far less from row to row than that of independent groups would.
+
+    Variables of which each row has one, or a fixed number, seem independent two by two if they are many, and are
+    anything but that together. The variance of a row's ones is the sum of the groups' variances if they are
+    independent, with a relative error of √(2/N); the limit of its square is that of the G-test. Only half of that sum
+    or less is taken to be exclusion. Where cells are missing, N is the mean number of rows that have a pair.
+    """
+    if len(groups) == 1:
+        return False
+    of_group = np.empty(summary.n, dtype=np.int64)
+    for k, group in enumerate(groups):
+        of_group[group] = k
+    of_all, independent, seen = 0.0, 0.0, 0.0
+    for block in summary.blocks():
+        ones, others, both = summary.where_seen(block)
+        rows = np.maximum(both, 1.0)
+        covariance = summary.pairs_of(block) / rows - ones / rows * (others / rows)
+        of_all += float(covariance.sum())
+        independent += float(covariance[of_group[block][:, None] == of_group[None, :]].sum())
+        seen += float(np.mean(both)) * len(covariance) / summary.n
+    lacking = 1 - of_all / independent if independent > 0 else 0.0
+    return lacking > LEAST_EXCLUSION and seen / 2 * lacking**2 >= 2 * threshold
+
+
+def components(adjacent: BoolArray) -> list[IntArray]:
+    """Return the connected components of a graph given by its (dense) adjacency matrix.
+
+    Breadth first, a whole frontier at a time: dependence graphs are small and dense, so this takes a few steps, where a
+    sparse matrix would take longer to make.
+
+    Examples:
+        >>> links = np.array([[0, 0, 1, 0], [0, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]], dtype=bool)
+        >>> [group.tolist() for group in components(links)]
+        [[0, 2, 3], [1]]
+    """
+    waiting = np.ones(len(adjacent), dtype=bool)
+    linked: BoolArray = np.asarray(adjacent.any(axis=1))
+    found = []
+    for first in range(len(adjacent)):
+        if not waiting[first]:
+            continue
+        member = np.zeros(len(adjacent), dtype=bool)
+        member[first] = True
+        frontier = member.copy() if linked[first] else None
+        while frontier is not None and frontier.any():
+            frontier = adjacent[frontier].any(axis=0) & ~member
+            member |= frontier
+        waiting &= ~member
+        found.append(np.flatnonzero(member))
+    return found
+
+
+def components_of_many(n: int, links: Callable[[IntArray, IntArray], BoolArray], at_once: int) -> list[IntArray]:
+    """Return the connected components of a graph whose adjacency matrix is too large to be made.
+
+    Variables that are found are asked about no more, so a graph with a large component takes little of the matrix.
+
+    Args:
+        n: The number of variables.
+        links: Returns some rows and columns of the matrix.
+        at_once: For how many rows it may be asked at a time.
+
+    Examples:
+        >>> matrix = np.array([[0, 0, 1, 0], [0, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0]], dtype=bool)
+        >>> [group.tolist() for group in components_of_many(4, lambda rows, columns: matrix[np.ix_(rows, columns)], 1)]
+        [[0, 2, 3], [1]]
+    """
+    found = []
+    waiting = np.arange(n)
+    while len(waiting):
+        first_rows = links(waiting[:at_once], waiting)
+        linked: BoolArray = np.asarray(first_rows.any(axis=1))
+        free = np.ones(len(waiting), dtype=bool)
+        for first in range(len(first_rows)):
+            if not free[first]:
+                continue
+            free[first] = False
+            members, frontier = [first], [first] if linked[first] else []
+            while frontier:
+                rows, frontier = np.array(frontier[:at_once]), frontier[at_once:]
+                known, others = rows[rows < len(first_rows)], rows[rows >= len(first_rows)]
+                hit = first_rows[known].any(axis=0) & free
+                columns = np.flatnonzero(free & ~hit)
+                if len(others) and len(columns):
+                    hit[columns] = links(waiting[others], waiting[columns]).any(axis=0)
+                free &= ~hit
+                reached = np.flatnonzero(hit).tolist()
+                members += reached
+                frontier += reached
+            found.append(np.sort(waiting[members]))
+        waiting = waiting[free]
+    return found

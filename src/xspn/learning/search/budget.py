@@ -1,0 +1,113 @@
+"""What a search may try, and what all of its steps work with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+
+from xspn.learning.config import LearnConfig
+from xspn.learning.search.validation import ValidationRows
+from xspn.learning.source import TrainingData
+
+LEAST_SMOOTHING = 1e-3
+
+
+@dataclass(frozen=True)
+class SearchBudget:
+    """What is tried, and how often.
+
+    Attributes:
+        thresholds: Values of ρ to try beside the one that was asked for.
+        min_instances: Values of `min_instances` to try beside the one that was asked for.
+        finalists: How many of these settings, the best ones for a single circuit, are tried as a small ensemble.
+        trial_circuits: The number of circuits of such a trial ensemble, an even one (or 1 for none). An ensemble does
+            best with smaller leaves than a single circuit, so the best setting is tried again with smaller ones.
+        circuits: The number of circuits of the final bagged ensemble.
+        ensemble_parameters: The largest number of parameters of that ensemble, judged by a single circuit: settings
+            with larger circuits are not tried as ensembles.
+        smoothings: Multiples of α and of the shrinkage with which the best trial ensemble is tried again.
+        leaf_learner: The leaf learner, if none was asked for: circuits that are mixed with many others need no mixtures
+            in their leaves.
+        both_structures: Whether every other circuit of an ensemble may be learned without exchangeable leaves: the two
+            structures err in different ways, and a mixture is often better than either. Trial ensembles decide.
+        em_smoothings: Multiples of α with which EM fits perturbed copies and HCLTs; validation rows choose one.
+        bases: How many circuits, the best one and smaller ones, are copied for EM to refine.
+        copies: How many perturbed copies: first so many of each base, then more of the best one, if clearly better.
+        em_passes: The largest number of EM's passes over the copies.
+        em_cells: The largest number of parameters times rows that EM is asked to work on.
+        em_parameters: The largest number of parameters, for tables of few rows.
+        hclt_states: Numbers of latent states to try for each block of an HCLT.
+        hclts: How many HCLTs are mixed, with the number of latent states that is best.
+        hclt_cells: The largest number of entries of all transition matrices, times rows, of an HCLT.
+    """
+
+    thresholds: tuple[float, ...]
+    min_instances: tuple[int, ...]
+    finalists: int
+    trial_circuits: int
+    circuits: int
+    ensemble_parameters: float = 2e6
+    smoothings: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
+    leaf_learner: str = "auto"
+    both_structures: bool = False
+    em_smoothings: tuple[float, ...] = (1.0, 5.0)
+    bases: int = 2
+    copies: tuple[int, ...] = ()
+    em_passes: int = 200
+    em_cells: float = 2e9
+    em_parameters: int = 200_000
+    hclt_states: tuple[int, ...] = ()
+    hclts: int = 1
+    hclt_cells: float = 1e10
+
+    def settings(self, config: LearnConfig) -> list[LearnConfig]:
+        """Return the settings to try: the one that was asked for, and all others of the grid."""
+        if config.leaf_learner == "auto":
+            config = replace(config, leaf_learner=self.leaf_learner)
+        thresholds = dict.fromkeys([config.independence_threshold, *self.thresholds])
+        rows = dict.fromkeys([config.min_instances, *self.min_instances])
+        return [replace(config, independence_threshold=t, min_instances=m) for t, m in product(thresholds, rows)]
+
+    def smoothings_of_em(self, config: LearnConfig) -> list[float]:
+        """Return the values of α to try with EM; never 0, which could make validation rows impossible."""
+        return list(dict.fromkeys(max(k * config.smoothing, LEAST_SMOOTHING) for k in self.em_smoothings))
+
+
+BUDGETS = {
+    "balanced": SearchBudget(
+        (5.0, 15.0), (20, 200), finalists=1, trial_circuits=1, circuits=8, hclt_states=(8, 32), hclts=2
+    ),
+    "best": SearchBudget(
+        (3.0, 5.0, 15.0),
+        (20, 60, 200, 600),
+        finalists=3,
+        trial_circuits=10,
+        circuits=80,
+        smoothings=((1.0, 1.0), (5.0, 1.0), (5.0, 5.0)),
+        leaf_learner="sparse",
+        both_structures=True,
+        copies=(10, 40),
+        hclt_states=(8, 16, 32, 64),
+        hclts=8,
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SearchContext:
+    """What ensembles, refined copies and HCLTs are learned from and compared by.
+
+    Attributes:
+        data: The training rows.
+        validation: The validation rows.
+        config: The settings that were asked for.
+        budget: What is tried.
+        n_jobs: The number of workers.
+        on_step: Called after each step of the search.
+    """
+
+    data: TrainingData
+    validation: ValidationRows
+    config: LearnConfig
+    budget: SearchBudget
+    n_jobs: int | None
+    on_step: Callable[[], None]

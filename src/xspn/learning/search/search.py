@@ -1,0 +1,132 @@
+"""Choose settings on validation rows, learn a bagged ensemble with them, and mix it with models refined by EM.
+
+Validation rows, which no candidate has seen, are those of `X_valid` or a random fraction of the training rows. In the
+latter case the final circuits are refitted to all rows; which circuit is copied and which edges HCLTs have was chosen,
+and stays.
+"""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from xspn.core.random import child_seed
+from xspn.graph.graph import Graph
+from xspn.learning.assembly import Learned
+from xspn.learning.config import LearnConfig
+from xspn.learning.ensemble import learn_ensemble
+from xspn.learning.search import hclts, refinement
+from xspn.learning.search.budget import SearchBudget, SearchContext
+from xspn.learning.search.components import Component, ComponentSummary, mixed
+from xspn.learning.search.ensembles import Ensembles, Trial, best_ensemble
+from xspn.learning.search.validation import ValidationRows, validation_split
+from xspn.learning.source import TrainingData
+from xspn.learning.steps import Meter, Progress, heard
+
+
+@dataclass(frozen=True)
+class SearchReport:
+    """What a search tried and chose.
+
+    Attributes:
+        trials: The settings that were tried.
+        chosen: That of the ensemble; with circuits of both structures, that of every other one.
+        components: What the circuit is a mixture of: an ensemble, refined copies and HCLTs, as far as they earn a
+            weight.
+    """
+
+    trials: tuple[Trial, ...]
+    chosen: LearnConfig
+    components: tuple[ComponentSummary, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult(Learned):
+    """A learned circuit, and how its settings were chosen."""
+
+    report: SearchReport
+
+
+def search(
+    data: TrainingData,
+    config: LearnConfig,
+    budget: SearchBudget,
+    seed: int,
+    n_jobs: int | None = None,
+    validation: ValidationRows | None = None,
+    progress: Progress | None = None,
+) -> SearchResult:
+    """Search for a good model; validation rows are split off the data unless they are given."""
+    return _Search(data, config, budget, seed, n_jobs, validation, progress).run()
+
+
+class _Search:
+    def __init__(
+        self,
+        data: TrainingData,
+        config: LearnConfig,
+        budget: SearchBudget,
+        seed: int,
+        n_jobs: int | None,
+        validation: ValidationRows | None,
+        progress: Progress | None,
+    ) -> None:
+        refit = validation is None  # the chosen models are then learned once more, from all rows
+        train, self.validation = (
+            validation_split(data, child_seed(seed, 0)) if validation is None else (data, validation)
+        )
+        self.all_rows, self.seed = data if refit else None, seed
+        self.settings = budget.settings(config)
+        self.progress = progress
+        self.context = context = SearchContext(train, self.validation, config, budget, n_jobs, self._on_step)
+        self.ensembles = Ensembles(context, child_seed(seed, 1))
+        self.n_steps = len(self.settings) + self.ensembles.most_trials(self.settings) + 1 + refit
+        self.n_steps += refinement.number_of_fits(context, refit) + hclts.number_of_fits(context, refit)
+        told = None if progress is None else lambda done, of: progress(min(done, of - 1), of)
+        self.meter = Meter(told, self.n_steps)
+        self.present = self.meter.begin(1)
+
+    def run(self) -> SearchResult:
+        """Search, then learn."""
+        with nullcontext() if self.progress is None else heard(lambda weight: self.present.step(weight)):
+            found = self._found()
+        if self.progress is not None:  # what was too large to be tried counts as done
+            self.progress(self.n_steps, self.n_steps)
+        return found
+
+    def _found(self) -> SearchResult:
+        singles = [self._learned(config) for config in self.settings]
+        tried = [Trial(config, self.validation.score(one)) for config, one in zip(self.settings, singles, strict=True)]
+        small = self.ensembles.small_enough(tried, singles)
+        best = max(small, key=lambda one: one.single)
+        if self.context.budget.trial_circuits > 1:
+            trials = self.ensembles.trials(small)
+            best, known = best_ensemble(trials), {one.config for one in trials}
+            tried = trials + [one for one in tried if one.config not in known]
+        summary = ComponentSummary("ensemble", self.context.budget.circuits, best.setting)
+        others = self._other_components(singles)
+        if others:
+            ensemble = self.ensembles.large(best, self.context.data)
+            scores = self.validation.row_scores(ensemble.graph)
+            first = Component(summary, ensemble, scores, lambda rows: self.ensembles.large(best, rows))
+            learned, components = mixed([first, *others], self.validation.weights, self.all_rows)
+        else:
+            learned = self.ensembles.large(best, self.context.data if self.all_rows is None else self.all_rows)
+            components = (summary,)
+        return SearchResult(learned.graph, learned.trace, SearchReport(tuple(tried), best.config, components))
+
+    def _learned(self, config: LearnConfig) -> Graph:
+        found = learn_ensemble(self.context.data, config, child_seed(self.seed, 1), n_jobs=self.context.n_jobs)
+        self._on_step()
+        return found.graph
+
+    def _other_components(self, singles: Sequence[Graph]) -> list[Component]:
+        """Return what may be mixed with the ensemble."""
+        found = (
+            refinement.best_copies(self.context, singles, child_seed(self.seed, 2)),
+            hclts.best_hclts(self.context, child_seed(self.seed, 3)),
+        )
+        return [component for component in found if component is not None]
+
+    def _on_step(self) -> None:
+        self.present.end()
+        self.present = self.meter.begin(1)

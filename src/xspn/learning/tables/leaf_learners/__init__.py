@@ -1,0 +1,15 @@
+"""Leaf learners for slices with columns of any kinds."""
+
+from xspn.learning.tables.leaf_learners.base import TableLeafData, table_leaf_learner, table_leaf_learners
+from xspn.learning.tables.leaf_learners.exchangeable import exchangeable_leaf
+from xspn.learning.tables.leaf_learners.mixed import mixed_by
+from xspn.learning.tables.leaf_learners.univariate import factorized_leaves
+
+__all__ = [
+    "TableLeafData",
+    "exchangeable_leaf",
+    "factorized_leaves",
+    "mixed_by",
+    "table_leaf_learner",
+    "table_leaf_learners",
+]

@@ -1,0 +1,1 @@
+"""One file for each kind of thing that a user may add; each registers itself when it is imported."""
