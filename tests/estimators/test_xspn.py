@@ -309,7 +309,7 @@ def test_an_explanation_says_when_there_is_nothing_to_say(table):
 def test_two_clusters_are_better_than_one(rng):
     X, _ = two_clusters(rng, rows=400)
     clustered = XSPN(random_state=0).fit(X[:200]).score(X[200:])
-    assert clustered > XSPN(min_instances=1000, fallback="factorized").fit(X[:200]).score(X[200:]) + 1
+    assert clustered > XSPN(min_instances=1000, leaf_learner="factorized").fit(X[:200]).score(X[200:]) + 1
 
 
 def test_options_are_refused_by_name(rng):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.learning import total_probability, worlds
 from xspn.circuit import Circuit
 from xspn.learning.clustering import clusterings
-from xspn.learning.config import LearnConfig
+from xspn.learning.config import LearnConfig, PublishedProgram
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability import tests
 from xspn.learning.leaf_learners import leaf_learners
@@ -45,12 +45,9 @@ def configs(draw):
         exchangeability=draw(st.sampled_from([None, *tests])),
         clustering=draw(st.sampled_from([name for name in clusterings if name not in ("gmm", "kmeans")])),
         leaf_learner=draw(st.sampled_from(list(leaf_learners))),
-        count_spread=draw(st.sampled_from(["assignments", "values"])),
-        fallback_count_spread=draw(st.sampled_from(["assignments", "values"])),
-        components=draw(st.sampled_from(["all", "two"])),
-        constants=draw(st.sampled_from(["together", "apart"])),
-        score_overrules=draw(st.booleans()),
-        rows_first=draw(st.booleans()),
+        published=draw(
+            st.none() | st.builds(PublishedProgram, rows_first=st.booleans(), score_overrules=st.booleans())
+        ),
     )
 
 
@@ -66,7 +63,7 @@ def check(table, weights, config):
         assert np.isfinite(logs).all()
     else:
         assert np.isfinite(circuit.log_likelihood(data.bits)).all(), "what was seen is possible"
-    marginals = circuit.marginals(np.full((1, n), np.nan))[0]
+    marginals = circuit.marginals(np.full((1, n), np.nan))[0, :, 1]
     np.testing.assert_allclose(marginals, np.exp(logs) @ worlds(n), atol=1e-9)
     for entry in learned.trace:
         assert set(entry.variables) <= set(circuit.graph.nodes[entry.node].scope)

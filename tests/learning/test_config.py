@@ -73,9 +73,7 @@ def test_the_ends_of_the_ranges_and_numpys_numbers_are_taken(settings):
 def test_smoothing_reaches_the_leaves_of_the_test_and_of_the_leaf_learner():
     alpha, counts = 0.7, np.array([5.0, 2.0, 0.0, 1.0])  # rows with 0, 1, 2 and 3 ones
     rows = [[0, 0, 0]] * 5 + [[0, 1, 0], [1, 0, 0]] + [[1, 1, 1]]
-    config = LearnConfig(
-        smoothing=alpha, leaf_learner="exchangeable", count_spread="assignments", fallback_count_spread="values"
-    )
+    config = LearnConfig(smoothing=alpha, leaf_learner="exchangeable", published=PublishedProgram())
     slice = BinarySlice(summary(rows))
     classes = np.array([1, 3, 3, 1])  # assignments with so many ones
     by_assignments = (counts + alpha * classes / 8) / (counts.sum() + alpha)

@@ -25,9 +25,9 @@ VARIANTS = [
     {"exchangeability": None},
     {"exchangeability": "pairwise", "clustering": "bernoulli", "leaf_learner": "factorized"},
     {"exchangeability": "full", "clustering": "variable", "leaf_learner": "exchangeable"},
-    {"clustering": "kmeans", "leaf_learner": "chow_liu", "components": "two"},
-    {"clustering": "variable", "leaf_learner": "blocks", "constants": "apart", "rows_first": True},
-    {"shrinkage": 0.0, "count_spread": "assignments", "fallback_count_spread": "assignments"},
+    {"clustering": "kmeans", "leaf_learner": "chow_liu", "published": PublishedProgram()},
+    {"clustering": "variable", "leaf_learner": "blocks", "published": PublishedProgram(rows_first=True)},
+    {"shrinkage": 0.0, "published": PublishedProgram(score_overrules=True)},
 ]
 
 

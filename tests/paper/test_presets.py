@@ -41,9 +41,9 @@ def test_settings_are_those_of_the_papers_program(name):
         assert not config.score_overrules
 
 
-def test_the_fallback_tells_the_models_apart():
-    fallbacks = [paper_model(name).fallback for name in NAMES]
-    assert fallbacks == ["factorized", "chow_liu", "factorized", "blocks"]
+def test_the_leaf_learner_tells_the_models_apart():
+    learners = [paper_model(name).leaf_learner for name in NAMES]
+    assert learners == ["factorized", "chow_liu", "factorized", "blocks"]
 
 
 def test_the_spn_clusters_rows_first(rng):

@@ -43,7 +43,7 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class TestPart:
+class StatisticPart:
     """One of the uncorrelated parts of the test.
 
     Attributes:

@@ -127,7 +127,7 @@ MALFORMED = {
     "a data set in another folder": {"unit": {"dataset": "../../escaped"}},
     "a model in another folder": {"unit": {"model": "/tmp/escaped"}},
     "a setting in another folder": {"unit": {"settings": {"../x": 1}}},
-    "a word in another folder": {"unit": {"settings": {"fallback": "../x"}}},
+    "a word in another folder": {"unit": {"settings": {"leaf_learner": "../x"}}},
     "a data set with a zero byte": {"unit": {"dataset": "exam\0"}},
     "an unknown experiment": {"unit": {"experiment": ".."}},
     "a seed that is no number": {"unit": {"seed": "0/../.."}},
