@@ -101,8 +101,8 @@ def test_parity_is_seen_by_the_score_of_all_rows(rng):
         {"leaf_learner": "factorized", "min_instances": 10**6},
         {"leaf_learner": "exchangeable", "min_instances": 10**6},
         {"leaf_learner": "auto", "min_instances": 10**6},
-        {"rows_first": True},
-        {"components": "two", "constants": "apart", "shrinkage": 0.0},
+        {"published": PublishedProgram(rows_first=True, score_overrules=True)},
+        {"published": PublishedProgram(score_overrules=True), "shrinkage": 0.0},
     ],
     ids=str,
 )
@@ -158,7 +158,7 @@ def test_rows_without_weight_or_cells_do_not_count(rng):
     ("settings", "message"),
     [
         ({"clustering": "gmm"}, "clustering='gmm' needs all rows in one process"),
-        ({"test_options": (("p_value", "shuffle"),)}, "shuffling needs all rows"),
+        ({"published": PublishedProgram(test_options=(("p_value", "shuffle"),))}, "shuffling needs all rows"),
     ],
 )
 def test_what_needs_all_rows_is_refused(rng, settings, message):

@@ -113,7 +113,12 @@ def test_small_tables_by_hand():
 
 # Both other columns follow column 0, so rows are cut on that; column 1 is constant where column 0 is 0.
 FOLLOWERS = [[0, 0, 0]] * 32 + [[0, 0, 1]] * 8 + [[1, 1, 1]] * 64 + [[1, 0, 1], [1, 1, 0]] * 8
-CUT_FIRST = {"exchangeability": None, "clustering": "variable", "rows_first": True, "leaf_learner": "factorized"}
+CUT_FIRST = {
+    "exchangeability": None,
+    "clustering": "variable",
+    "leaf_learner": "factorized",
+    "published": PublishedProgram(rows_first=True, score_overrules=True),
+}
 
 
 def test_a_cut_is_a_deterministic_sum_with_smoothed_weights():

@@ -14,7 +14,7 @@ from support.learning import exchangeable_table, two_clusters
 from xspn import XSPN, Circuit, Exchangeable, exchangeability_test, load, save
 from xspn.core.errors import ParameterError, RegistryError, XSPNError
 from xspn.learning.clustering import clusterings
-from xspn.learning.config import LearnConfig
+from xspn.learning.config import LearnConfig, PublishedProgram
 from xspn.learning.exchangeability import tests
 from xspn.learning.leaf_learners import leaf_learners
 from xspn.learning.policy import Operation
@@ -129,7 +129,8 @@ def test_a_toy_test_decides_what_is_exchangeable(add, rng):
     loose = XSPN(exchangeability="range", random_state=0).fit(rows)
     assert loose.trace_.entries[0].operation is Operation.EXCHANGEABLE
     assert loose.trace_.entries[0].test == found
-    strict = XSPN(exchangeability="range", options={"test_options": {"largest": 0.0}}, random_state=0).fit(rows)
+    published = PublishedProgram(score_overrules=True, test_options=(("largest", 0.0),))
+    strict = XSPN(exchangeability="range", options={"published": published}, random_state=0).fit(rows)
     assert strict.trace_.entries[0].test.p_value == 0.0
     with pytest.raises(ParameterError, match="range test: unknown setting 'smallest'"):
         exchangeability_test(rows, method="range", smallest=1)

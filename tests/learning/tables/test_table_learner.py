@@ -12,7 +12,7 @@ from support.tables import (
 )
 from xspn import Exchangeable, ExchangeableGaussian, XSPNError
 from xspn.data.domain import Domain
-from xspn.learning.config import LearnConfig
+from xspn.learning.config import LearnConfig, PublishedProgram
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.learner import learn
@@ -163,7 +163,10 @@ def test_bags_and_seeds(rng):
     [
         ({"clustering": "gmm"}, "without an order"),
         ({"leaf_learner": "chow_liu"}, "zeros and ones only"),
-        ({"test_options": (("dof", 3),), "exchangeability": "pairwise"}, "unknown setting 'dof'"),
+        (
+            {"published": PublishedProgram(test_options=(("dof", 3),)), "exchangeability": "pairwise"},
+            "unknown setting 'dof'",
+        ),
     ],
 )
 def test_what_is_for_bits_only_is_refused(settings, said, rng):

@@ -17,8 +17,8 @@ from xspn.core.random import RandomState, generator
 from xspn.data.table import binary_table
 from xspn.estimators.base import all_or_nothing
 from xspn.estimators.table_input import TableInput
-from xspn.learning.course import Course
 from xspn.learning.data import Bits
+from xspn.learning.em import Course
 from xspn.paper.baselines.extras import import_extra
 
 ROWS_AT_ONCE = 4096
