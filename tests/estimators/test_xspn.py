@@ -6,7 +6,6 @@ import pytest
 from support.learning import exchangeable_table, random_table, two_clusters, worlds
 from xspn import XSPN, Circuit
 from xspn.core.errors import DataError, ParameterError
-from xspn.estimators import progress as progress_module
 from xspn.estimators import xspn as xspn_module
 from xspn.io import to_json
 
@@ -213,7 +212,7 @@ def test_what_is_wrong_with_validation_rows_is_said_before_learning(table, spoil
 
 @pytest.mark.parametrize("n_estimators", [1, 2])
 def test_progress_goes_to_stderr(table, capfd, monkeypatch, n_estimators):
-    monkeypatch.setattr(progress_module, "SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("xspn.estimators.xspn.SECONDS_BETWEEN_LINES", 0.0)
     XSPN(verbose=1, n_estimators=n_estimators, **SMALL).fit(table)
     out, err = capfd.readouterr()
     assert out == ""

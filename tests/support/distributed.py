@@ -5,7 +5,7 @@ import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.distributed.growth import Growth, facts_for_learning
-from xspn.distributed.learning import Source, learn_out_of_core
+from xspn.distributed.learning import Source, learn_elsewhere
 from xspn.distributed.limits import Limits
 from xspn.distributed.partitions import partitioned
 from xspn.learning.config import LearnConfig
@@ -20,7 +20,7 @@ def in_blocks(table, rows=50, **options):
 
 def grown(table, seed=0, limits=None, weights=None, checkpoint=None, **settings):
     """A circuit learned from a Dask array, and what was done."""
-    found = learn_out_of_core(
+    found = learn_elsewhere(
         Source(table, weights), LearnConfig(**settings), seed, checkpoint=checkpoint, limits=limits or Limits(300)
     )
     return Circuit.of_graph(found.learned.graph), found

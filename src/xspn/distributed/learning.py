@@ -1,4 +1,4 @@
-"""Learn a circuit from a table out of core."""
+"""Learn a circuit from a table that is elsewhere."""
 
 import os
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ class Grown:
 
 @dataclass(frozen=True)
 class Source:
-    """A table out of core, and how its cells are read."""
+    """A table that is elsewhere, and how its cells are read."""
 
     table: Any
     sample_weight: Any = None
     binarize: float | None = None
 
 
-def learn_out_of_core(
+def learn_elsewhere(
     source: Source,
     config: LearnConfig,
     seed: int,

@@ -111,7 +111,7 @@ def _array(batch: Any, names: Names) -> AnyArray:
 
 
 def _from_objects(values: AnyArray, name: str) -> AnyArray:
-    """Return truth values with missing ones as numbers."""
+    """Return truth values with holes as numbers."""
     try:
         return np.array([np.nan if value is None else float(value) for value in values])
     except (TypeError, ValueError) as error:

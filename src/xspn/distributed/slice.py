@@ -1,4 +1,4 @@
-"""A slice whose rows are remote, and what the policy asks of it."""
+"""A slice whose rows are elsewhere, and what the policy asks of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class Context:
 
 
 class SampledRows(Rows):
-    """The rows of a sample, which stand for those that are remote."""
+    """The rows of a sample, which stand for those that are elsewhere."""
 
     def clusters(self, split: Split) -> Sequence[Rows]:
         """Return the rows of both clusters; one of them may be so rare that the sample has none of it."""

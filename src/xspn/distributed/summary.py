@@ -1,4 +1,4 @@
-"""The summary of a slice whose rows are remote: exact sums, and a sample of the rows."""
+"""The summary of a slice whose rows are elsewhere: exact sums, and a sample of the rows."""
 
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from xspn.learning.summary import Summary
 
 
 class RemoteSummary(Summary):
-    """What `Summary` promises, from sums that were made by workers. `rows()` is a sample that stands for all rows.
+    """What `Summary` promises, from sums that were made elsewhere. `rows()` is a sample that stands for all rows.
 
     Args:
         aggregate: The sums.

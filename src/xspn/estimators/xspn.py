@@ -147,7 +147,7 @@ class XSPN(LearnerParameters, DensityEstimator):
     ) -> tuple[Learned, TrainingData | None]:
         """Learn from a table that is not in memory; one that is small enough is gathered."""
         from xspn.distributed.gathering import binary_template, gathered, is_small
-        from xspn.distributed.learning import Source, learn_out_of_core
+        from xspn.distributed.learning import Source, learn_elsewhere
 
         if is_small(X):
             return self._learned(gathered(X), X_valid, in_memory(sample_weight, "sample_weight"), config)
@@ -159,7 +159,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         seed = int(generator(self.random_state).integers(2**63 - 1))
         source = Source(X, sample_weight, self.binarize)
         with learning_progress(self.verbose, self.n_estimators) as progress:
-            grown = learn_out_of_core(source, config, seed, self.n_estimators, checkpoint, progress)
+            grown = learn_elsewhere(source, config, seed, self.n_estimators, checkpoint, progress)
         self.passes_ = grown.passes
         return grown.learned, None
 
