@@ -81,12 +81,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _learned(args: argparse.Namespace, seed: int) -> "LearnedModel":
     """Learn from the table in memory, or out of core."""
-    from xspn.cli.learned import learn_model, learn_out_of_core
+    from xspn.cli.learned import learn_model, learn_on_cluster
 
     jobs = args.jobs if args.cluster is None else None  # as many as the cluster has
     settings = {**settings_of(args), "random_state": seed, "n_jobs": jobs, "verbose": int(args.verbose)}
     if stays_out_of_core(args):
-        return learn_out_of_core(args, settings)
+        return learn_on_cluster(args, settings)
     if args.checkpoint is not None:
         raise ParameterError("--checkpoint: only for Parquet files that a cluster reads; add --cluster local")
     cells = excluded(read_table(args.table, args), args.exclude)

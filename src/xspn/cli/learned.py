@@ -174,7 +174,7 @@ def groups_of(trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda own: (-own["rows"] * len(own["variables"]), own["node"]))
 
 
-def learn_out_of_core(args: argparse.Namespace, settings: dict[str, Any]) -> LearnedModel:
+def learn_on_cluster(args: argparse.Namespace, settings: dict[str, Any]) -> LearnedModel:
     """Learn from Parquet files on a cluster; nothing is compared with simple models: that would take further passes."""
     from xspn.distributed.gathering import as_collection, n_rows
 

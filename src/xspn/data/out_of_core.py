@@ -11,6 +11,7 @@ from xspn.core.errors import DataError, MissingExtraError
 from xspn.core.options import whole_number
 
 PARQUET_ENDINGS = (".parquet", ".pq")
+OTHER_ENDINGS = (".csv", ".tsv", ".txt", ".data", ".npz")
 GATHER_CELLS = 10_000_000  # of a collection that is gathered, unless Dask is configured otherwise (`xspn.gather_cells`)
 PATTERN = "*?["  # what a path has that stands for several files
 
@@ -31,9 +32,16 @@ def is_path(X: Any) -> bool:
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is one of Parquet files: by its ending, or a folder, or a pattern such as `sales/*`."""
+    """Whether a path is one of Parquet files: by its ending, or a folder, or a pattern such as `sales/*`.
+
+    Examples:
+        >>> [is_parquet(path) for path in ("sales.parquet", "sales/*", "sales[1].csv")]
+        [True, True, False]
+    """
     text = os.fspath(path)
-    return text.lower().endswith(PARQUET_ENDINGS) or any(sign in text for sign in PATTERN) or Path(text).is_dir()
+    if text.lower().endswith((*PARQUET_ENDINGS, *OTHER_ENDINGS)):
+        return text.lower().endswith(PARQUET_ENDINGS)
+    return any(sign in text for sign in PATTERN) or Path(text).is_dir()
 
 
 def is_out_of_core(X: Any) -> bool:
