@@ -11,7 +11,7 @@ import pytest
 from xspn import Bernoulli, Circuit, Exchangeable, Product, Sum, load, save
 from xspn.core.errors import RegistryError
 from xspn.core.registry import Registry
-from xspn.engine.choice import Automatic
+from xspn.engine.numba_backend import NumbaBackend
 from xspn.io import open_program, save_program, to_dot, to_equation
 from xspn.leaves import leaves
 from xspn.plotting import draw_circuit
@@ -81,7 +81,8 @@ def test_every_back_end_answers_as_enumeration_does(circuit, rows, toys, name, d
 def test_parameters_are_fitted_by_kernels_as_without_them(circuit, rows, monkeypatch):
     plain = circuit.fit_parameters(rows, n_iter=3, smoothing=0.1)
     monkeypatch.setattr("xspn.engine.choice.WORTH_KERNELS", 1)
-    assert isinstance(circuit.backend, Automatic)
+    monkeypatch.setattr("xspn.engine.choice.FEW_SLOTS", 0)
+    assert isinstance(circuit.backend._for(1), NumbaBackend)
     fast = circuit.fit_parameters(rows, n_iter=3, smoothing=0.1)
     np.testing.assert_allclose(fast.log_likelihood(rows), plain.log_likelihood(rows), atol=1e-9)
     assert plain.log_likelihood(rows).mean() > circuit.log_likelihood(rows).mean()

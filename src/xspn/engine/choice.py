@@ -23,6 +23,7 @@ from xspn.leaves.blocks import RowBlock
 
 WORTH_KERNELS = 1 << 28  # slots × rows: about a second of NumPy passes, which is what loading the kernels takes
 WORTH_COMPILING = 1 << 34  # about a minute, which is what compiling takes where the code cannot be kept
+FEW_SLOTS = 100  # smaller circuits with leaves that kernels do not evaluate are faster in NumPy
 PRECISIONS: dict[str, type[np.floating[Any]]] = {"float64": np.float64, "float32": np.float32}
 
 
@@ -132,7 +133,8 @@ class Automatic(Backend):
     def _for(self, n_rows: int, passes: int = 1) -> Backend:
         """Return the back end for a question about so many rows."""
         self._spent[0] += n_rows * passes * self._slots
-        if self._spent[0] < WORTH_KERNELS or self._numba is None:
+        too_small = bool(self.program.columns) and self.program.n_slots < FEW_SLOTS
+        if self._spent[0] < WORTH_KERNELS or too_small or self._numba is None:
             return self._numpy
         return self._numba if self._spent[0] >= WORTH_COMPILING or kernels_are_kept() else self._numpy
 

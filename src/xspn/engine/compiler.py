@@ -12,7 +12,8 @@ from xspn.engine.program import ProductStep, Program, Step, SumStep, in_order
 from xspn.engine.tape import ranges
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Sum
-from xspn.leaves.blocks import LeafBlock, Shape, block_types_of
+from xspn.leaves.base import Leaf
+from xspn.leaves.blocks import LeafBlock, LoopBlock, Shape, block_type_of
 
 SUM, PRODUCT, LEAF = range(3)  # leaves of the first block are LEAF, those of the next one LEAF + 1, …
 
@@ -27,9 +28,7 @@ class _Compiler:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        block_types = block_types_of(graph.leaves)
-        self.block_types = in_order(dict.fromkeys(block_types))
-        self.kind = self._kinds(block_types)
+        self.block_types, self.kind = _kinds(graph)
         self.folding = bool(self.block_types) and self.block_types[0].shape is Shape.FACTORS
         self.parent = np.repeat(np.arange(len(graph)), np.diff(graph.edges.begin))  # (edges,)
         self.slot: IntArray = np.full(len(graph), -1, dtype=np.int64)  # of each node
@@ -55,15 +54,6 @@ class _Compiler:
     def _append(self, block: LeafBlock) -> None:
         self.blocks.append((self.n_slots, block))
         self.n_slots += block.n_slots
-
-    def _kinds(self, block_types: list[type[LeafBlock]]) -> IntArray:
-        """Return what each node is."""
-        types = list(map(type, self.graph.nodes))
-        inner = {own: SUM if issubclass(own, Sum) else PRODUCT for own in set(types)}
-        kind = np.fromiter(map(inner.__getitem__, types), dtype=np.int64, count=len(types))
-        place = {block_type: LEAF + index for index, block_type in enumerate(self.block_types)}
-        kind[np.diff(self.graph.edges.begin) == 0] = [place[own] for own in block_types]
-        return kind
 
     def _place_factors(self, block_type: Any) -> None:
         """Fold the factors among the children of each product into one slot; others get a slot each."""
@@ -144,3 +134,28 @@ class _Compiler:
 def _weights(node: Any) -> FloatArray:
     weights: FloatArray = node.weights
     return weights
+
+
+def _kinds(graph: Graph) -> tuple[list[type[LeafBlock]], IntArray]:
+    """Return the types of blocks, and what each node is. Types of nodes are asked once each, which makes this fast."""
+    types = list(map(type, graph.nodes))
+    place = {own: index for index, own in enumerate(dict.fromkeys(types))}
+    which = np.fromiter(map(place.__getitem__, types), dtype=np.int64, count=len(types))
+    kind = np.full(len(types), PRODUCT)
+    members: dict[type[LeafBlock], list[IntArray]] = {}
+    for own, index in place.items():
+        nodes = np.flatnonzero(which == index)
+        if issubclass(own, Sum):
+            kind[nodes] = SUM
+        elif issubclass(own, Leaf):
+            block = own.block_type or LoopBlock
+            if block.takes is LeafBlock.takes:
+                members.setdefault(block, []).append(nodes)
+            else:
+                found: list[Any] = [block_type_of(graph.nodes[i]) for i in nodes.tolist()]  # type: ignore[arg-type]
+                for other in dict.fromkeys(found):
+                    members.setdefault(other, []).append(nodes[[taken is other for taken in found]])
+    block_types = in_order(members)
+    for place_of_block, block in enumerate(block_types):
+        kind[np.concatenate(members[block])] = LEAF + place_of_block
+    return block_types, kind

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import groupby
-from operator import itemgetter
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -15,7 +14,7 @@ from xspn.data.domain import Domain
 from xspn.engine.program import ProductStep, Program, Step, SumStep
 from xspn.engine.tape import Op, Tape, ranges
 from xspn.leaves.base import Leaf
-from xspn.leaves.blocks import LeafBlock, block_types_of, shaped_blocks
+from xspn.leaves.blocks import LeafBlock, block_type_of, shaped_blocks
 
 T = TypeVar("T")
 
@@ -72,8 +71,8 @@ class _Reader:
             if len(own):
                 blocks.append((int(self.layout.slot[own[0]]), block_type.of_arrays(arrays, self.layout.end[own], n)))
         start = int(self.layout.slot[self.layout.op == Op.COLUMN].min(initial=len(self.layout)))
-        for column_type, alike in groupby(zip(block_types_of(self.columns), self.columns, strict=True), itemgetter(0)):
-            blocks.append((start, column_type.of_leaves([leaf for _, leaf in alike], n)))
+        for column_type, alike in groupby(self.columns, block_type_of):
+            blocks.append((start, column_type.of_leaves(list(alike), n)))
             start += blocks[-1][1].n_slots
         return blocks
 

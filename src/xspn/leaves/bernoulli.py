@@ -208,7 +208,8 @@ class BernoulliBlock(ShapedBlock):
     def of_entries(cls, leaves: Sequence[Bernoulli], slots: IntArray, which: IntArray, n_variables: int) -> Self:
         """Return the block with the leaves `which` in the slots of the same places."""
         variables = np.fromiter((leaf.variables[0] for leaf in leaves), dtype=np.int64, count=len(leaves))
-        block = cls(variables, np.fromiter((leaf.p for leaf in leaves), dtype=np.float64), slots, which, n_variables)
+        p = np.fromiter((leaf.p for leaf in leaves), dtype=np.float64, count=len(leaves))
+        block = cls(variables, p, slots, which, n_variables)
         block.__dict__["_leaves"] = list(leaves)
         return block
 

@@ -37,16 +37,10 @@ def fast_path(family: type[Leaf]) -> Callable[[B], B]:
     return decorate
 
 
-def block_types_of(leaves: Sequence[Any]) -> "list[type[LeafBlock]]":
-    """Return the block that evaluates each leaf. Families are asked once each, which is what makes this fast."""
-    families: list[type[Leaf]] = list(map(type, leaves))
-    known = {family: family.block_type or LoopBlock for family in set(families)}
-    if all(block.takes is LeafBlock.takes for block in known.values()):
-        return list(map(known.__getitem__, families))
-    return [
-        block if (block := known[family]).takes(leaf) else LoopBlock
-        for leaf, family in zip(leaves, families, strict=True)
-    ]
+def block_type_of(leaf: Leaf) -> "type[LeafBlock]":
+    """Return the block that evaluates a leaf."""
+    block = leaf.block_type
+    return LoopBlock if block is None or not block.takes(leaf) else block
 
 
 class Shape(IntEnum):
