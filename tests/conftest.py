@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+collect_ignore_glob = ["support/toys/*"]  # they register themselves when they are imported: only where they are tested
+
 settings.register_profile(
     "xspn",
     deadline=None,

@@ -218,12 +218,12 @@ def test_progress_goes_to_stderr(table, capfd, monkeypatch, n_estimators):
     out, err = capfd.readouterr()
     assert out == ""
     assert "learning" in err
-    assert err.rstrip().endswith("100% is settled")
+    assert err.rstrip().endswith("100% is done")
 
 
 def test_a_short_fit_says_one_line_and_a_silent_one_nothing(table, capfd):
     XSPN(verbose=1, **SMALL).fit(table)
-    assert capfd.readouterr().err == "learning: 100% is settled\n"
+    assert capfd.readouterr().err == "learning: 100% is done\n"
     XSPN(**SMALL).fit(table)
     assert capfd.readouterr() == ("", "")
 

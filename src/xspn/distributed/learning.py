@@ -51,7 +51,7 @@ def learn_out_of_core(
         n_circuits: How many circuits to learn, one after the other, on bootstrap samples of the rows, and to mix.
         checkpoint: A file to save the tree to after each pass, and to go on from if it is there; with several circuits
             one for each, with its number at the end.
-        progress: Is result how much is settled.
+        progress: Called with how much is done, and of how much.
         limits: How much may be in one process; those of Dask's configuration by default.
     """
     whole_number("n_estimators", n_circuits, 1)

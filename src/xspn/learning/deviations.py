@@ -43,7 +43,7 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class StatisticPart:
+class DeviationPart:
     """One of the uncorrelated parts of the test.
 
     Attributes:

@@ -17,9 +17,9 @@ from scipy.sparse.linalg import LinearOperator, cg
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.deviations import (
     Cumulants,
+    DeviationPart,
     Ends,
     Index,
-    StatisticPart,
     by_two_moments,
     cumulants_of_product,
     largest,
@@ -77,7 +77,7 @@ class PartialMoments:
                 own[name] = values[seen] if values.ndim == 1 else values[np.ix_(seen, seen)]
         return PartialMoments(**own)
 
-    def statistics(self) -> dict[str, StatisticPart]:
+    def statistics(self) -> dict[str, DeviationPart]:
         """Return Q (the means), B (the item–rest associations) and S (the pairs).
 
         Q is the general quadratic form of the differences between seen and expected ones. B takes what each variable's
@@ -86,11 +86,11 @@ class PartialMoments:
         """
         return {"Q": self._means(), "B": self._rests(), "S": self._pairs()}
 
-    def _means(self) -> StatisticPart:
+    def _means(self) -> DeviationPart:
         value, dof = self._squared_differences()
         if not needs_largest(dof):
-            return StatisticPart(value, dof)
-        return StatisticPart(
+            return DeviationPart(value, dof)
+        return DeviationPart(
             value, dof, largest(self.difference, self._alone(), len(self.difference), self._of_columns)
         )
 
@@ -105,7 +105,7 @@ class PartialMoments:
         along = self.difference @ directions[:, kept]
         return float((along**2 / values[kept]).sum()), float(kept.sum())
 
-    def _rests(self) -> StatisticPart:
+    def _rests(self) -> DeviationPart:
         n = len(self.difference)
         alone = self._alone()
         slope = _ratio(self.rest_with_difference, alone)
@@ -116,14 +116,14 @@ class PartialMoments:
         free = (n - 1) / n
         value, dof = float(_ratio(deviations**2, beyond).sum()) * free, float((beyond > 0).sum()) * free
         if not needs_largest(dof):
-            return StatisticPart(value, dof)
+            return DeviationPart(value, dof)
         usual = float(self.rest_with_difference.sum() / alone.sum())
-        return StatisticPart(value, dof, largest(deviations, beyond, n, lambda _: self._beyond(usual)))
+        return DeviationPart(value, dof, largest(deviations, beyond, n, lambda _: self._beyond(usual)))
 
-    def _pairs(self) -> StatisticPart:
+    def _pairs(self) -> DeviationPart:
         n = len(self.difference)
         if n < 4:
-            return StatisticPart()
+            return DeviationPart()
         upper = np.triu_indices(n, 1)
         residual, variance = self.residual[upper], self.variance[upper]
         # Of the residuals of n(n − 1)/2 pairs n are determined by the others (as for whole rows). Not each by its own
@@ -131,9 +131,9 @@ class PartialMoments:
         # seen together a single one says much.
         value, dof = sum_of_squares(float(residual @ residual), variance, (n - 3) / (n - 1))
         if not needs_largest(dof):
-            return StatisticPart(value, dof)
+            return DeviationPart(value, dof)
         found = largest(residual, variance, int(np.count_nonzero(variance)), self._of_pairs)
-        return StatisticPart(value, dof, found.at(axis[found.member[0]] for axis in upper))
+        return DeviationPart(value, dof, found.at(axis[found.member[0]] for axis in upper))
 
     def _of_columns(self, _: Index) -> Cumulants:
         second, third, fourth = self.column_cumulants[:, 0].tolist()
@@ -203,7 +203,7 @@ class MomentsOfManyVariables(PartialMoments):
         varying = of_node[:n][self.spread > 0]
         return float(target @ solution), float(len(varying) - len(np.unique(varying)))
 
-    def _pairs(self) -> StatisticPart:
+    def _pairs(self) -> DeviationPart:
         n = len(self.difference)
         squares, first, second, n_members, ends = 0.0, 0.0, 0.0, 0, Ends()
         for start in range(0, n, self.at_once):
@@ -215,7 +215,7 @@ class MomentsOfManyVariables(PartialMoments):
             second, n_members = second + float(np.vdot(variance, variance)), n_members + int(np.count_nonzero(variance))
             ends.look_at(residual, variance, start)
         value, dof = by_two_moments(squares, first, second, (n - 3) / (n - 1))
-        return StatisticPart(value, dof, ends.largest(n_members, self._of_pairs) if needs_largest(dof) else None)
+        return DeviationPart(value, dof, ends.largest(n_members, self._of_pairs) if needs_largest(dof) else None)
 
 
 def _seen_and_ones(cells: NDArray[np.float32]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

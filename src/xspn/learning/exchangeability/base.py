@@ -13,7 +13,7 @@ from typing import Any
 from xspn.core.arrays import IntArray
 from xspn.core.options import known_names
 from xspn.core.registry import Registry
-from xspn.learning.deviations import StatisticPart, either, sidak, tail
+from xspn.learning.deviations import DeviationPart, either, sidak, tail
 
 tests: "Registry[Callable[..., TestResult]]" = Registry("exchangeability test")
 
@@ -62,7 +62,7 @@ def check_test_options(method: str, options: Iterable[str]) -> None:
     known_names(f"{method} test", options, known)
 
 
-def in_parts(found: Mapping[str, StatisticPart], columns: IntArray | None = None, **notes: object) -> TestResult:
+def in_parts(found: Mapping[str, DeviationPart], columns: IntArray | None = None, **notes: object) -> TestResult:
     """Return the result of the global test: of several tests the one that speaks most against exchangeability.
 
     Each part is tested by its sum, and where that has many degrees of freedom by its largest deviation as well, either

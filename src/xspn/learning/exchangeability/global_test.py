@@ -28,7 +28,7 @@ from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import QueryError
 from xspn.core.options import one_of, whole_number
 from xspn.core.random import RandomState, generator
-from xspn.learning.deviations import Cumulants, Ends, Index, StatisticPart, cumulants_of_product, largest, needs_largest
+from xspn.learning.deviations import Cumulants, DeviationPart, Ends, Index, cumulants_of_product, largest, needs_largest
 from xspn.learning.exchangeability.base import TestResult, in_parts, tests
 from xspn.learning.summary import BinarySummary
 
@@ -133,13 +133,13 @@ class _Null:
         return second, third, fourth
 
 
-def _statistics(summary: BinarySummary, null: _Null) -> dict[str, StatisticPart]:
+def _statistics(summary: BinarySummary, null: _Null) -> dict[str, DeviationPart]:
     """Return Q, B and S. What cannot vary has no degrees of freedom."""
     n, ones, together = null.n, summary.ones, summary.ones_beside
     found = {
         "Q": _part_of_columns(ones, null.variance_first, lambda _: null.of_ones),
         "B": _part_of_columns(together - null.usual * ones, null.variance_rest, lambda _: null.of_rest()),
-        "S": StatisticPart(),
+        "S": DeviationPart(),
     }
     dof = n * (n - 3) / 2
     if dof <= 0 or null.variance_second <= 0:
@@ -154,19 +154,19 @@ def _statistics(summary: BinarySummary, null: _Null) -> dict[str, StatisticPart]
         if needs_largest(dof):
             ends.look_at(residual, variance, block.start)
     single = ends.largest(n * (n - 1) // 2, lambda _: null.of_pairs) if needs_largest(dof) else None
-    return {**found, "S": StatisticPart(squares / 2 / null.variance_second, dof, single)}
+    return {**found, "S": DeviationPart(squares / 2 / null.variance_second, dof, single)}
 
 
-def _part_of_columns(sums: FloatArray, variance: float, cumulants: Callable[[Index], Cumulants]) -> StatisticPart:
+def _part_of_columns(sums: FloatArray, variance: float, cumulants: Callable[[Index], Cumulants]) -> DeviationPart:
     """Return a part that has a member for each column: sums of which the differences from their mean matter."""
     n = len(sums)
     if variance <= 0:
-        return StatisticPart()
+        return DeviationPart()
     deviations = sums - sums.mean()
     value, dof = float(deviations @ deviations) / variance, float(n - 1)
     if not needs_largest(dof):
-        return StatisticPart(value, dof)
-    return StatisticPart(value, dof, largest(deviations, variance * (n - 1) / n, n, cumulants))
+        return DeviationPart(value, dof)
+    return DeviationPart(value, dof, largest(deviations, variance * (n - 1) / n, n, cumulants))
 
 
 def _shuffled(summary: BinarySummary, asymptotic: TestResult, n_shuffles: int, rng: np.random.Generator) -> TestResult:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.learning.deviations import Cumulants, Index, StatisticPart, largest, needs_largest
+from xspn.learning.deviations import Cumulants, DeviationPart, Index, largest, needs_largest
 from xspn.learning.exchangeability.base import TestResult, in_parts
 from xspn.learning.tables.exchangeability.base import Features, table_tests
 from xspn.learning.tables.exchangeability.partial_rows import partial_parts
@@ -79,7 +79,7 @@ class _WholeRows:
         return found
 
 
-def _parts(rows: _WholeRows) -> dict[str, StatisticPart]:
+def _parts(rows: _WholeRows) -> dict[str, DeviationPart]:
     """Return the parts for whole rows."""
     d, n = rows.d, rows.n
     a, b = np.triu_indices(d)
@@ -132,7 +132,7 @@ def _effects(psi: FloatArray, products: FloatArray) -> FloatArray:
     return np.concatenate([psi, products - products.mean(axis=2, keepdims=True)])
 
 
-def _first(rows: _WholeRows, sums: FloatArray, covariance: FloatArray, squares: FloatArray) -> dict[str, StatisticPart]:
+def _first(rows: _WholeRows, sums: FloatArray, covariance: FloatArray, squares: FloatArray) -> dict[str, DeviationPart]:
     """Return Q, by features of which each row's sum is 0, and B, by what their products have beyond."""
     d, n = rows.d, rows.n
     a, b = np.triu_indices(d)
@@ -167,16 +167,16 @@ def _summed(rows: _WholeRows, cumulants: Callable[[FloatArray, FloatArray], Cumu
 
 def _part_of_columns(
     sums: FloatArray, covariance: FloatArray, whole: FloatArray, cumulants: Callable[[Index], Cumulants]
-) -> StatisticPart:
+) -> DeviationPart:
     """Return a part that has a member for each column and feature."""
     n = len(sums)
     value, rank = quadratic(sums, covariance, whole)
     dof = float(rank * (n - 1))
     if not needs_largest(dof):
-        return StatisticPart(value, dof)
+        return DeviationPart(value, dof)
     variances = possible(np.diag(covariance), whole) * (n - 1) / n
     found = largest(sums, variances, n * int(np.count_nonzero(variances)), cumulants)
-    return StatisticPart(value, dof, found.at(found.member[:1]))
+    return DeviationPart(value, dof, found.at(found.member[:1]))
 
 
 def _part_of_pairs(
@@ -186,7 +186,7 @@ def _part_of_pairs(
     whole: FloatArray,
     degrees: float,
     made_of: tuple[IntArray, IntArray, int],
-) -> StatisticPart:
+) -> DeviationPart:
     """Return a part that has a member for every two columns and every two features.
 
     Args:
@@ -201,7 +201,7 @@ def _part_of_pairs(
     n = rows.n
     value, rank = quadratic(vectors, squares / degrees, whole / degrees)
     if not needs_largest(rank * degrees):
-        return StatisticPart(value, rank * degrees)
+        return DeviationPart(value, rank * degrees)
     variances = possible(np.diag(squares), whole) / len(vectors)
 
     def cumulants(place: Index) -> Cumulants:
@@ -210,7 +210,7 @@ def _part_of_pairs(
 
     n_members = len(vectors) * int(np.count_nonzero(variances))
     found = largest(vectors, variances, n_members, cumulants)
-    return StatisticPart(value, rank * degrees, found.at(axis[found.member[0]] for axis in np.triu_indices(n, 1)))
+    return DeviationPart(value, rank * degrees, found.at(axis[found.member[0]] for axis in np.triu_indices(n, 1)))
 
 
 def without_own_effects(pairs: FloatArray) -> FloatArray:

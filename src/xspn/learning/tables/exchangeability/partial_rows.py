@@ -7,7 +7,7 @@ known row by row, as for whole rows, and add up; only, every column and every pa
 import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.learning.deviations import Cumulants, Index, StatisticPart, largest, needs_largest, sum_of_squares
+from xspn.learning.deviations import Cumulants, DeviationPart, Index, largest, needs_largest, sum_of_squares
 from xspn.learning.tables.exchangeability.quadratic import (
     SMALLEST_EIGENVALUE,
     beyond,
@@ -20,7 +20,7 @@ from xspn.learning.tables.exchangeability.quadratic import (
 )
 
 
-def partial_parts(phi: FloatArray, weights: FloatArray) -> dict[str, StatisticPart]:
+def partial_parts(phi: FloatArray, weights: FloatArray) -> dict[str, DeviationPart]:
     """Return the parts of the test; see `global_test`. What cannot vary has no degrees of freedom."""
     d, _, n = phi.shape
     seen = (~np.isnan(phi[0])).astype(np.float64)
@@ -38,7 +38,7 @@ def partial_parts(phi: FloatArray, weights: FloatArray) -> dict[str, StatisticPa
     return parts
 
 
-def _first(psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray, weights: FloatArray) -> StatisticPart:
+def _first(psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray, weights: FloatArray) -> DeviationPart:
     d, _, n = psi.shape
     difference = np.einsum("r,ari->ai", weights, psi)
     covariance = np.empty((d, n, d, n))
@@ -52,7 +52,7 @@ def _first(psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray
     along = difference.ravel() @ directions[:, kept]
     value, dof = float((along**2 / values[kept]).sum()), float(kept.sum())
     if not needs_largest(dof):
-        return StatisticPart(value, dof)
+        return DeviationPart(value, dof)
     variances = np.maximum(np.diag(table), 0.0).reshape(d, n)
     found = largest(
         difference,
@@ -60,10 +60,10 @@ def _first(psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray
         int(np.count_nonzero(variances)),
         lambda place: cumulants_of_cells(psi[place[0]], m, weights),
     )
-    return StatisticPart(value, dof, found.at(found.member[1:]))
+    return DeviationPart(value, dof, found.at(found.member[1:]))
 
 
-def _rests(psi: FloatArray, seen: FloatArray, m: FloatArray, weights: FloatArray) -> StatisticPart:
+def _rests(psi: FloatArray, seen: FloatArray, m: FloatArray, weights: FloatArray) -> DeviationPart:
     """Take what each column has in common with the others by its own covariance."""
     d, _, n = psi.shape
     a, b = np.triu_indices(d)
@@ -85,7 +85,7 @@ def _rests(psi: FloatArray, seen: FloatArray, m: FloatArray, weights: FloatArray
     # One column's sums are determined by the others' (as for whole rows).
     value, dof = value * (n - 1) / n, ranks * (n - 1) / n
     if not needs_largest(dof):
-        return StatisticPart(value, dof)
+        return DeviationPart(value, dof)
     coefficients = explaining(covariances.sum(axis=0), d)
 
     def cumulants(place: Index) -> Cumulants:
@@ -93,12 +93,12 @@ def _rests(psi: FloatArray, seen: FloatArray, m: FloatArray, weights: FloatArray
         return cumulants_of_cells(effects[d + k] - np.tensordot(coefficients[k], psi, axes=1), m, weights)
 
     found = largest(rests, variances, int(np.count_nonzero(variances)), cumulants)
-    return StatisticPart(value, dof, found.at(found.member[:1]))
+    return DeviationPart(value, dof, found.at(found.member[:1]))
 
 
 def _symmetric(
     psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray, weights: FloatArray
-) -> StatisticPart:
+) -> DeviationPart:
     """Take each pair's residual by its own covariance; rows with fewer than four seen cells say nothing."""
     d, _, n = psi.shape
     a, b = np.triu_indices(d)
@@ -130,7 +130,7 @@ def _symmetric(
 
 def _antisymmetric(
     psi: FloatArray, seen: FloatArray, m: FloatArray, moments: FloatArray, weights: FloatArray
-) -> StatisticPart:
+) -> DeviationPart:
     d, _, n = psi.shape
     a, b = np.triu_indices(d, 1)
     own = np.where(m >= 3, weights, 0.0)
@@ -157,7 +157,7 @@ def _pair_by_pair(
     made_of: tuple[FloatArray, IntArray, IntArray, int],
     m: FloatArray,
     weights: FloatArray,
-) -> StatisticPart:
+) -> DeviationPart:
     """Return Σ vᵀ C⁺ v over the pairs i < j, with C the mean covariance of a pair.
 
     Pairs are not measured by their own covariances: of those that were seldom seen together a single one says much.
@@ -181,7 +181,7 @@ def _pair_by_pair(
     value, dof = sum_of_squares(float(np.vdot(along, along)), sizes, free)
     value, dof = value * directions.shape[1], dof * directions.shape[1]
     if not needs_largest(dof):
-        return StatisticPart(value, dof)
+        return DeviationPart(value, dof)
     psi, a, b, sign = made_of
     variances = possible(np.einsum("pkk->pk", tables), squares)
 
@@ -189,7 +189,7 @@ def _pair_by_pair(
         return cumulants_of_pairs(psi[a[place[1]]], psi[b[place[1]]], sign, m, weights)
 
     found = largest(own, variances, int(np.count_nonzero(variances)), cumulants)
-    return StatisticPart(value, dof, found.at(axis[found.member[0]] for axis in upper))
+    return DeviationPart(value, dof, found.at(axis[found.member[0]] for axis in upper))
 
 
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:

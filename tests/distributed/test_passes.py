@@ -1,4 +1,4 @@
-"""Rows are drawn by their place and a seed alone."""
+"""Rows are drawn by their position and a seed alone."""
 
 import numpy as np
 import pytest

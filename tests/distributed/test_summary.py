@@ -1,4 +1,4 @@
-"""Sums over partitions are those of the whole table, whatever the partitions, weights and holes."""
+"""Sums over partitions are those of the whole table, whatever the partitions, weights and missing values."""
 
 import numpy as np
 import pytest
