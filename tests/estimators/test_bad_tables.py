@@ -135,7 +135,7 @@ def test_bad_values_at_query_time_are_refused_by_their_place(kind, rng):
         ("exchangeability", "globl", "unknown exchangeability test 'globl'; did you mean 'global'"),
         ("clustering", "kmean", "unknown clustering 'kmean'; did you mean 'kmeans'"),
         ("leaf_learner", "block", "unknown leaf learner 'block'; did you mean 'blocks'"),
-        ("options", {"component": "two"}, "options: unknown setting 'component'; did you mean 'components'"),
+        ("options", {"publish": None}, "options: unknown setting 'publish'; did you mean 'published'"),
         ("random_state", "seed", "random_state"),
         ("n_jobs", 0, "n_jobs: expected a number of workers, −1 for all cores, or None, found 0"),
         ("n_jobs", 1.5, "n_jobs"),

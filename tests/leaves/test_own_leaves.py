@@ -16,7 +16,7 @@ from xspn.io import open_program, save_program, to_dot, to_equation
 from xspn.leaves import leaves
 from xspn.plotting import draw_circuit
 
-TOYS = Path(__file__).parents[1] / "support" / "toy_leaves.py"
+TOYS = Path(__file__).parents[1] / "support" / "toys" / "leaves.py"
 BACK_ENDS = ("numpy", "numba", "torch")
 
 
