@@ -104,7 +104,7 @@ class CountBlock(ShapedBlock):
     @staticmethod
     def takes(leaf: Exchangeable) -> bool:
         """Whether the leaf counts ones: other statistics are asked through the contract."""
-        return isinstance(leaf.statistic, Count)
+        return type(leaf.statistic) is Count  # one that derives from it may count otherwise
 
     def _set(self, layout: "_Counted", log_weights: FloatArray, numbers: FloatArray) -> None:
         self._layout = layout
