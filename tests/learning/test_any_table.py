@@ -66,7 +66,7 @@ def check(table, weights, config):
         assert np.isfinite(logs).all()
     else:
         assert np.isfinite(circuit.log_likelihood(data.bits)).all(), "what was seen is possible"
-    marginals = circuit.marginals(np.full((1, n), np.nan))[0]
+    marginals = circuit.marginals(np.full((1, n), np.nan))[0, :, 1]
     np.testing.assert_allclose(marginals, np.exp(logs) @ worlds(n), atol=1e-9)
     for entry in learned.trace:
         assert set(entry.variables) <= set(circuit.graph.nodes[entry.node].scope)

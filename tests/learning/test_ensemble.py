@@ -66,7 +66,7 @@ def test_rows_are_drawn_by_their_weights(rng):
     table = np.array([[0, 0], [1, 1]])
     weights = np.array([900.0, 100.0])
     circuit = bag(table, 5, weights=weights)
-    assert circuit.marginals([[np.nan, np.nan]])[0, 0] == pytest.approx(0.1, abs=0.03)
+    assert circuit.marginals([[np.nan, np.nan]])[0, 0, 1] == pytest.approx(0.1, abs=0.03)
 
 
 def test_fractional_weights_are_taken(rng):

@@ -135,7 +135,7 @@ def test_leaves_borrow_strength_from_the_sum_above():
 
     def chance(shrinkage):
         circuit, _ = learned(FOLLOWERS, shrinkage=shrinkage, smoothing=0.5, **CUT_FIRST)
-        return circuit.marginals({0: 0})[0, 1]
+        return circuit.marginals({0: 0})[0, 1, 1]
 
     mean = 72 / 120
     assert chance(0.0) == pytest.approx(0.5 / 41)
@@ -269,8 +269,8 @@ def test_one_column_of_another_mean_among_many_is_not_pooled(rows, columns):
         table = rng.random((rows, columns)) < 0.3
         table[:, 0] = rng.random(rows) < 0.7
         circuit, _ = learned(table)
-        assert circuit.marginals()[0, 0] == pytest.approx(table[:, 0].mean(), abs=0.02)
-        assert circuit.marginals()[0, 1:] == pytest.approx(np.full(columns - 1, 0.3), abs=0.1)
+        assert circuit.marginals()[0, 0, 1] == pytest.approx(table[:, 0].mean(), abs=0.02)
+        assert circuit.marginals()[0, 1:, 1] == pytest.approx(np.full(columns - 1, 0.3), abs=0.1)
 
 
 def test_categories_of_unequal_frequency_are_learned_from_one_hot_rows():
