@@ -67,11 +67,7 @@ def test_seeds_decide(rng):
 def test_rows_are_drawn_by_their_weights(rng):
     table = np.array([[0, 0], [1, 1]])
     weights = np.array([900.0, 100.0])
-<<<<<<< HEAD
     circuit = learned_ensemble(table, 5, weights=weights)
-=======
-    circuit = bag(table, 5, weights=weights)
->>>>>>> h-engine
     assert circuit.marginals([[np.nan, np.nan]])[0, 0, 1] == pytest.approx(0.1, abs=0.03)
 
 
