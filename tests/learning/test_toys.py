@@ -19,7 +19,7 @@ from xspn.learning.exchangeability import tests
 from xspn.learning.leaf_learners import leaf_learners
 from xspn.learning.policy import Operation
 from xspn.learning.tables.clustering import table_clusterings
-from xspn.statistics import statistics
+from xspn.statistics import Count, statistics
 
 REGISTRIES = (clusterings, table_clusterings, leaf_learners, tests, statistics)
 FOR_BITS = "is for tables of zeros and ones only; for columns of other kinds use one of '"
@@ -150,6 +150,27 @@ def test_a_toy_statistic_serves_a_leaf_and_a_file(add, tmp_path, monkeypatch):
     monkeypatch.delitem(statistics._items, "zeros")
     with pytest.raises(XSPNError, match="unknown statistic 'zeros'"):
         load(path)
+
+
+def test_a_statistic_that_derives_from_another_has_its_own_meaning():
+    class EvenThenOdd(Count):
+        """The same classes in another order."""
+
+        def of(self, x):
+            return super().of(x) ^ 1
+
+        def completions_of_key(self, n, key):
+            return super().completions_of_key(n, key)[np.arange(n + 1) ^ 1]
+
+        def log_class_size(self, n):
+            return super().log_class_size(n)[np.arange(n + 1) ^ 1]
+
+    p = np.array([0.1, 0.2, 0.3, 0.4])  # of 1, 0, 3 and 2 ones
+    circuit = Circuit(Exchangeable.from_class_probabilities([0, 1, 2], p, EvenThenOdd()))
+    rows = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 1], [1, 1, 1], [np.nan, 1, 1]])
+    for name in ("numpy", "numba", "torch"):
+        found = np.exp(circuit.to(name).log_likelihood(rows))
+        np.testing.assert_allclose(found, [0.2, 0.1 / 3, 0.4 / 3, 0.3, 0.4 / 3 + 0.3], err_msg=name)
 
 
 def test_a_toy_statistic_is_enrolled_in_the_contract():

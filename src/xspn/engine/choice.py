@@ -156,6 +156,10 @@ class Automatic(Backend):
         """Ask the back end that is worth it."""
         return self._for(len(evidence), passes=3).marginals(evidence, names)
 
+    def marginals_and_evidence(self, evidence: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
+        """Ask the back end that is worth it."""
+        return self._for(len(evidence), passes=3).marginals_and_evidence(evidence, names)
+
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Ask the back end that is worth it."""
         return self._for(len(rows)).log_values(rows, semiring)

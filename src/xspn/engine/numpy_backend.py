@@ -34,15 +34,27 @@ class NumpyBackend(Backend):
 
     def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
         """One pass up and one down, whatever the number of variables: a leaf counts with the flow that reaches it."""
+        table, log_evidence = self.marginals_and_evidence(evidence, names)
+        refuse_impossible(log_evidence)
+        return table
+
+    def marginals_and_evidence(self, evidence: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return the marginals and log P(evidence row) of the same pass up; NaN where the evidence is impossible."""
         program = self.program
         table = np.zeros((len(evidence), len(program.domains), program.largest_cardinality))
+        log_evidence = np.empty(len(evidence))
         for start, stop, rows in program.row_blocks(evidence, names, "evidence"):
             values = upward(program, rows)
-            refuse_impossible(values[program.root], start)
-            flow = flows(program, values)
+            log_evidence[start:stop] = values[program.root]
+            possible = np.flatnonzero(~np.isneginf(values[program.root]))
+            if len(possible) < stop - start:
+                rows, values = RowBlock(rows.values[possible]), values[:, possible]
+            flow, part = flows(program, values), np.zeros((len(possible), *table.shape[1:]))
             for first, block in program.blocks:
-                block.add_marginals(rows, flow[first : first + block.n_slots], table[start:stop])
-        return normalized(table, program)
+                block.add_marginals(rows, flow[first : first + block.n_slots], part)
+            table[start + possible] = part
+        table[np.isneginf(log_evidence)] = np.nan
+        return normalized(table, program), log_evidence
 
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Return what the pass up gives."""

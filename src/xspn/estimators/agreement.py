@@ -17,7 +17,6 @@ from scipy.special import ndtr
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import AgreementWarning
-from xspn.estimators.completion import table_of_marginals
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Sum
 from xspn.learning.data import MISSING, BinaryData
@@ -71,7 +70,7 @@ def _chances_of_one(circuit: Circuit, n: int) -> FloatArray:
     """Return P(1) of each bit."""
     graph = circuit.graph
     if max(len(node.scope) for node in graph.nodes if isinstance(node, Leaf)) <= WIDEST_AT_ONCE:
-        return np.asarray(table_of_marginals(circuit, np.full((1, n), np.nan))[0, :, 1])
+        return np.asarray(circuit.marginals(np.full((1, n), np.nan))[0, :, 1])
     # Inference makes a table of all numbers of values and of ones that a leaf may see: too large, and not needed here.
     chances = np.zeros(n)
     for leaf, weight in _leaves(graph):
@@ -82,7 +81,7 @@ def _chances_of_one(circuit: Circuit, n: int) -> FloatArray:
 
 
 def _of_columns(circuit: Circuit, data: TableData) -> Iterator[tuple[int, str]]:
-    marginals = table_of_marginals(circuit, np.full((1, len(data.domains)), np.nan))[0]
+    marginals = circuit.marginals(np.full((1, len(data.domains)), np.nan))[0]
     parts = _normal_parts(circuit.graph)
     for v, domain in enumerate(data.domains):
         seen = ~np.isnan(data.cells[:, v])

@@ -14,7 +14,7 @@ from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError, MemoryLimitError
 from xspn.core.random import RandomState
 from xspn.data.frames import PANDAS, Frame, built, need_pandas
-from xspn.estimators.completion import Method, completed, filled_in, table_of_marginals
+from xspn.estimators.completion import Method, completed, filled_in
 from xspn.estimators.table_input import TableInput, answers_by_partition, knows_its_names
 from xspn.learning.memory import OTHERWISE
 
@@ -107,9 +107,10 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         array or DataFrame.
         """
         rows = self._query_rows(X)
+        table = self.circuit_.marginals(rows)
         if self.schema_.are_binary:
-            return self.circuit_.marginals(rows)[:, :, 1]
-        table, means = table_of_marginals(self.circuit_, rows), self.circuit_.means(rows)
+            return table[:, :, 1]
+        means = self.circuit_.means(rows)
         parts = []
         for variable, domain in enumerate(self.schema_.domains):
             size = None if domain is None else domain.cardinality

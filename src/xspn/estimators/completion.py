@@ -83,14 +83,9 @@ def _filled_column(column: Any, variable: int, schema: Schema, missing: BoolArra
     return out
 
 
-def table_of_marginals(circuit: Circuit, rows: AnyArray) -> FloatArray:
-    """Return P(variable = value | row) for all values, NaN beyond a domain: (rows, variables, values)."""
-    return circuit.backend.marginals(circuit.schema.evidence(rows), circuit.names)
-
-
 def _likeliest(circuit: Circuit, rows: AnyArray) -> FloatArray:
     """Return each cell's likeliest value given its row; the mean where it is real, NaN outside the circuit."""
-    found = np.nan_to_num(table_of_marginals(circuit, rows), nan=-1.0).argmax(axis=2).astype(np.float64)
+    found = np.nan_to_num(circuit.marginals(rows), nan=-1.0).argmax(axis=2).astype(np.float64)
     found[:, [domain is None for domain in circuit.domains]] = np.nan
     real = [domain is not None and not domain.is_discrete for domain in circuit.domains]
     return np.where(real, circuit.means(rows), found) if any(real) else found

@@ -213,6 +213,6 @@ def _lines(what: str) -> Progress:
         nonlocal last
         if done >= of or monotonic() - last >= SECONDS_BETWEEN_LINES:
             last = monotonic()
-            sys.stderr.write(f"{what}: {done / max(of, 1):.0%} is settled\n")
+            sys.stderr.write(f"{what}: {done / max(of, 1):.0%} is done\n")
 
     return show
