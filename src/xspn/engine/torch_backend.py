@@ -125,8 +125,13 @@ class TorchBackend(LinearBackend):
                 self._columns.add_marginals(cells.rows, self._column_flow(values, derivatives, total), out)
                 ones += torch.as_tensor(out[:, :, 1].T, device=self.device)
             share = torch.where(cells.seen > 0, cells.ones, ones.clamp_(max=1))
-            out[:, binary, 1] = share.T.double().cpu().numpy()[:, binary]
-            out[:, binary, 0] = 1.0 - out[:, binary, 1]
+            chances = share.T.double().cpu().numpy()
+            if self._is_plain:  # choosing columns would take longer than the passes
+                out[:, :, 1] = chances
+                np.subtract(1.0, chances, out=out[:, :, 0])
+            else:
+                out[:, binary, 1] = chances[:, binary]
+                out[:, binary, 0] = 1.0 - chances[:, binary]
             p[start:stop] = total.double().cpu().numpy()
         table[:, self.program.absent] = np.nan
         table = table if self._is_plain else normalized(table, self.program)
