@@ -108,7 +108,7 @@ class Circuit(Questions):
 
     Tables are arrays, DataFrames (pandas, polars, pyarrow) or files with `n_variables` columns; NaN (None, NA) is
     missing and always summed out exactly.
-    A circuit that has been marginalised or conditioned keeps its columns: those outside its scope are ignored in
+    A circuit that has been marginalized or conditioned keeps its columns: those outside its scope are ignored in
     questions and NaN in answers.
 
     Args:

@@ -127,11 +127,11 @@ def _print(report: dict[str, Any], path: str) -> None:
     """Print what was learned for people."""
     from xspn.learning.search.components import ComponentSummary
 
-    kinds = ", ".join(f"{count} {kind}" for kind, count in report["variables"].items())
+    types = ", ".join(f"{count} {name}" for name, count in report["variables"].items())
     held_out = f" + {report['held_out_rows']:,} held out" if report["held_out_rows"] else ""
     facts = [
         ("rows", f"{report['rows']:,}{held_out}"),
-        ("variables", f"{sum(report['variables'].values())} ({kinds})"),
+        ("variables", f"{sum(report['variables'].values())} ({types})"),
         ("missing", f"{report['missing_cells']:,} cells"),
         ("circuit", f"{counted(report['nodes'], 'node')}, {counted(report['parameters'], 'parameter')}"),
         *(("made of" if k == 0 else "", str(ComponentSummary(**part))) for k, part in enumerate(report["parts"])),

@@ -80,8 +80,8 @@ def _draw(groups: "list[Group]", names: tuple[str, ...], path: Path) -> None:
 
     from xspn.plotting import exchangeability_map
 
-    shares = np.zeros((len(names), len(names)))
+    together = np.zeros((len(names), len(names)))
     for group in groups:
         own = list(group.variables)
-        shares[np.ix_(own, own)] = 1.0
-    save_picture(exchangeability_map(shares, names), path)
+        together[np.ix_(own, own)] = 1.0
+    save_picture(exchangeability_map(together, names), path)

@@ -218,7 +218,7 @@ def pandas_column(codes: FloatArray, domain: Domain | None, labels: Labels | Non
 
     Real numbers become whole ones where the type is of whole numbers: the nearest that it can hold.
     """
-    values = codes if labels is None else labelled(codes, labels)
+    values = codes if labels is None else labeled(codes, labels)
     if dtype is None:
         return values
     pandas = need_pandas()
@@ -254,7 +254,7 @@ def _is_too_much(label: Any, kind: str) -> bool:
     return kind in "biufc" and (isinstance(label, str) or (kind in "iu" and label != int(label)))
 
 
-def labelled(codes: FloatArray, labels: Labels) -> AnyArray:
+def labeled(codes: FloatArray, labels: Labels) -> AnyArray:
     """Return the labels that codes stand for, None where a code is missing."""
     missing = np.isnan(codes)
     values = np.empty(len(labels) + 1, dtype=object)

@@ -17,7 +17,7 @@ from xspn.data.table import Table, table_of_cells
 # Digits, a point, an exponent. Texts with leading zeros are names (007, postal codes), not numbers.
 NUMBER = re.compile(r"[+-]?((?!0\d)\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 LONGEST = 1000  # letters of a number; what is longer stays a text
-MOSTLY = 0.5  # a column with a larger share of numbers than this is one of numbers, and any text in it a mistake
+MOSTLY = 0.5  # a column with a larger fraction of numbers than this is one of numbers, and any text in it a mistake
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def _segment(axes: "Axes", segment: Segment, place: tuple[float, float, float]) 
             _bars(axes, bars, place, color, max(bars))
         case "chances":
             _bars(axes, thinned(segment.values[0]), place, color, 1.0)
-        case "shares":
+        case "frequencies":
             _distributions(axes, segment.values, place, color)
         case "bell":
             _bell(axes, place, color)

@@ -2,7 +2,7 @@
 
 A clustering is a function (summary, seed) → Split or None; None means that it found one cluster only. To add one, write
 one file, register it, and import it in `xspn/learning/clustering/__init__.py`. What is registered here splits tables of
-bits; for columns of other kinds a clustering is registered in `xspn/learning/tables/clustering/base.py` too. Where it
+bits; for columns of other types a clustering is registered in `xspn/learning/tables/clustering/base.py` too. Where it
 is not registered, or cannot handle missing values or weights, it is refused by name.
 """
 

@@ -1,4 +1,4 @@
-"""What is known of a slice with columns of any kinds: its rows, and the table of every two columns."""
+"""What is known of a slice with columns of any types: its rows, and the table of every two columns."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,7 +52,7 @@ class Column:
 
 
 class TableSummary:
-    """Weighted rows over columns of any kinds; what is derived from them is computed when it is first asked for.
+    """Weighted rows over columns of any types; what is derived from them is computed when it is first asked for.
 
     Attributes:
         cells: (rows, n), NaN where a value is missing.
