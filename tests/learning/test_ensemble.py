@@ -1,4 +1,4 @@
-"""Bagged ensembles: uniform mixtures of circuits on bootstrap samples, in one circuit, whatever the number of workers."""
+"""Bagged ensembles: uniform mixtures of circuits on bootstrap samples, the same for any number of workers."""
 
 from dataclasses import replace
 

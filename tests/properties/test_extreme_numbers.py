@@ -140,7 +140,7 @@ def test_a_chain_of_unlikely_links_has_its_support():
 
 @pytest.mark.parametrize("seed", range(30))
 def test_selectivity_is_what_enumeration_says(seed):
-    """Where the proof holds no assignment has two positive children of a sum; with univariate supports it is complete."""
+    """Where the proof holds no assignment has two positive children of a sum; on univariate supports it is complete."""
     rng = np.random.default_rng(seed)
 
     def leaf(variable, size):
