@@ -14,7 +14,7 @@ In this order, for a column that `domains` does not mention:
 Missing values (NaN, None, NA) are ignored. Columns of text with the same labels share their order, and a column whose
 labels are all among those of another column takes that one's labels, if these are at most twice as many: answers to
 like questions must have like codes to be interchangeable. Text in arrays and lists is refused unless `domains` asks
-for it: there it is usually an accident.
+for it, because it is usually an accident.
 
 `domains` overrules this: one word ("binary", "categorical", "ordinal", "real"), `Domain` or pandas `CategoricalDtype`
 for all columns; a mapping from names or indices to words, lists of labels in order, `Domain`s or `CategoricalDtype`s;
@@ -219,7 +219,7 @@ def _text(cells: AnyArray, spec: ColumnSpec | None, where: Where) -> ParsedColum
 
 
 def with_shared_labels(parsed: Sequence[ParsedColumn]) -> list[ParsedColumn]:
-    """Give columns of text with the same labels one order, and the few labels of one column the place they have there.
+    """Give text columns with the same labels one order; a column with few labels takes those of a column with more.
 
     Examples:
         >>> columns = [np.array(cells, dtype=object) for cells in (["b", "a", "c"], ["a", "c", "b"], ["c", "b", "c"])]

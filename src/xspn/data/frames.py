@@ -177,7 +177,7 @@ def _not_a_value(found: str, name: str) -> DataTypeError:
 
 
 def type_name(dtype: Any) -> str:
-    """Return a pandas type as text; that of categories is named where it is not what pandas would make of them."""
+    """Return a pandas type as text; for categories with their dtype where pandas would infer another one."""
     if hasattr(dtype, "categories"):
         again = need_pandas().CategoricalDtype(list(dtype.categories), dtype.ordered)
         return CATEGORY if again == dtype else f"{CATEGORY}[{dtype.categories.dtype}]"
@@ -201,7 +201,7 @@ def built(library: Any, names: Sequence[str], columns: Sequence[Sequence[Any]], 
 
 
 def narwhals_type(name: str | None, domain: Domain | None, labels: Labels | None) -> Any | None:
-    """Return the type of a column that `Frame.type_name` named; None where the values tell it themselves."""
+    """Return the type of a column that `Frame.type_name` named; None where it follows from the values."""
     import narwhals as nw
 
     if name is None:

@@ -90,7 +90,7 @@ class NumbaBackend(LinearBackend):
         return self._logarithms(*self._probabilities(X, names, what), X, names, what)
 
     def _are_out_of_range(self, X: AnyArray, names: Names | None, what: str = "X") -> bool:
-        """Whether it is not worth trying these kernels: the first of many rows are all too unlikely for them."""
+        """Whether to skip these kernels: the first rows of a large table all underflow."""
         if self.dtype is not np.float64 or len(X) < WORTH_A_PROBE or self.program.real.any():
             return False
         return bool((self._probabilities(X[:PROBE], names, what)[0] < self.least).all())

@@ -65,7 +65,7 @@ class TorchBackend(LinearBackend):
         self._inside = torch.as_tensor(~program.absent, device=self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TorchBackend, (self.program, *self._names)  # tensors are made again on the device that is there
+        return TorchBackend, (self.program, *self._names)  # tensors are made again on the device of the new process
 
     @cached_property
     def fallback(self) -> Backend:
@@ -199,7 +199,7 @@ class TorchBackend(LinearBackend):
 
 
 def usable_device(device: str) -> torch.device:
-    """Return a device that is there, or say that it is not."""
+    """Return an available device, or refuse it."""
     try:
         chosen = torch.device(device)
     except RuntimeError as error:

@@ -56,16 +56,16 @@ class WorkPart:
 
 
 class Meter:
-    """Adds up what is done, in several threads if need be, and tells it.
+    """Adds up the work done, in several threads if need be, and reports it.
 
     Args:
-        progress: Is told; None tells nobody, and leaves steps to whoever listens outside.
+        progress: Called with the work done and the total; with None, steps go to an enclosing meter, if there is one.
         of: How much there is to do.
 
     Examples:
         >>> meter = Meter(lambda done, of: print(f"{done:.0f} of {of}"), of=3)
         >>> with meter.part(2):
-        ...     step()  # a fraction of this part; not told, because hardly any time has passed
+        ...     step()  # a fraction of this part; not reported, because hardly any time has passed
         2 of 3
         >>> with meter.part(1):
         ...     pass

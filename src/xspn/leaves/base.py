@@ -182,7 +182,7 @@ class Leaf(LeafNode):
         return f"{type(self).__name__}({names})"
 
     def interchangeable(self) -> list[IntArray]:
-        """Return groups of positions that the leaf treats alike, in leaves that are about that."""
+        """Return groups of interchangeable positions; none for families that are not about exchangeability."""
         return []
 
     def picture(self) -> Picture:

@@ -163,9 +163,9 @@ class LeafBlock(ABC):
 
 
 class ShapedBlock(LeafBlock):
-    """A block that numba kernels and torch evaluate by themselves, from arrays of its entries, slot after slot.
+    """A block that numba kernels and torch evaluate directly, from arrays of its entries, slot after slot.
 
-    Which arrays those are is said for each shape in `xspn.engine.tape`, by whose names they go.
+    `xspn.engine.tape` documents the arrays of each shape, under the same names.
     """
 
     @property
@@ -208,7 +208,7 @@ class LoopBlock(LeafBlock):
 
     @property
     def cost(self) -> int:
-        """Leaves that are asked by themselves cost far more than a slot."""
+        """The cost in slots; a leaf that is evaluated alone costs far more than a slot."""
         return self.n_slots + sum(LOOP + LOOP_VARIABLE * len(leaf.variables) for leaf in self.leaves)
 
     @cached_property
@@ -268,7 +268,7 @@ class LoopBlock(LeafBlock):
 
     @cached_property
     def _ends(self) -> IntArray:
-        """Where each leaf's statistics end; a leaf tells their number by those of no rows."""
+        """Where each leaf's statistics end; their number is found by asking for the statistics of zero rows."""
         sizes = [
             len(leaf.statistics(np.empty((0, len(columns))), np.empty(0)))
             for leaf, columns in zip(self.leaves, self._columns, strict=True)

@@ -147,7 +147,7 @@ def _tree(axes: "Axes", place: tuple[float, float, float], color: str) -> None:
 
 
 def _stack(axes: "Axes", part: OutlinePart, left: float, middle: float) -> None:
-    """Draw a pile of cards: how many ones the folded part has, above a strip of how much in it is of which family."""
+    """Draw a pile of cards: the distribution of the folded part's count, above a strip of its leaf families."""
     from matplotlib.patches import Rectangle
 
     width, height = GLYPH

@@ -80,7 +80,7 @@ class Rule:
 class Condition:
     """What holds of the variable that a split is on, in one of the clusters.
 
-    "=" and "≠" are said of discrete values; "≈" and "≉" of a number that comes up again and again.
+    "=" and "≠" are for discrete values; "≈" and "≉" for a real number that occurs in many rows.
 
     Examples:
         >>> str(Condition("≤", 2.5))

@@ -14,7 +14,7 @@ NUMBERS_AT_ONCE = 1 << 24  # what may be made of some rows at a time; tables of 
 
 
 def row_blocks(n_rows: int, numbers_per_row: int) -> list[slice]:
-    """Cut rows into blocks of which so many numbers each can be made: one block if they are few.
+    """Cut rows into blocks whose intermediate arrays fit in memory; one block if there are few rows.
 
     Examples:
         >>> row_blocks(10, 1 << 22)

@@ -133,7 +133,7 @@ def _effects(psi: FloatArray, products: FloatArray) -> FloatArray:
 
 
 def _first(rows: _WholeRows, sums: FloatArray, covariance: FloatArray, squares: FloatArray) -> dict[str, DeviationPart]:
-    """Return Q, by features of which each row's sum is 0, and B, by what their products have beyond."""
+    """Return Q, from features that sum to 0 in each row, and B, from their products after regressing out Q's."""
     d, n = rows.d, rows.n
     a, b = np.triu_indices(d)
     whole = squares / (n - 1)
