@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--verbose", action="store_true", help="show progress")
     add_cluster_option(parser, "learn")
-    parser.add_argument("--checkpoint", metavar="FILE", help="with --cluster: save after each pass, go on from there")
+    parser.add_argument("--checkpoint", metavar="FILE", help="with --cluster: save after each pass, and resume")
     add_column_options(parser)
     add_learning_options(parser)
     add_table_options(parser)

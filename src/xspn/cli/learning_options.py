@@ -41,7 +41,7 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
 
 def add_learning_options(parser: argparse.ArgumentParser) -> None:
     """Add the learner's settings; without them its defaults hold."""
-    group = parser.add_argument_group("learning", "the defaults serve well")
+    group = parser.add_argument_group("learning", "the defaults are good for most tables")
     group.add_argument(
         "--quality",
         choices=("fast", "balanced", "best"),

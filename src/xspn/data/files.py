@@ -1,4 +1,4 @@
-"""Read a table from a file, by the ending of its name: CSV and its kin, Parquet, npz.
+"""Read a table from a file, by the ending of its name: CSV and similar text, Parquet, npz.
 
 In text, delimiter and header are found, missing values known, and every error has its line.
 """
@@ -36,7 +36,7 @@ LOOKED_AT = 100  # rows, to find the delimiter and the header
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How text files are read; None is found by itself.
+    """How text files are read; None means that it is detected.
 
     Attributes:
         delimiter: What separates cells.
@@ -164,8 +164,8 @@ def parse_csv(
     Args:
         text: The content of the file.
         source: Its name, for error messages.
-        delimiter: What separates cells; found by itself if None.
-        header: Whether the first row holds names; found by itself if None.
+        delimiter: What separates cells; detected if None.
+        header: Whether the first row holds names; detected if None.
         missing: What stands for a missing cell.
 
     Examples:

@@ -1,4 +1,4 @@
-"""`Schema`: names, domains, labels and types of a table's columns; by it tables become codes, and codes tables."""
+"""`Schema`: names, domains, labels and types of a table's columns; it turns tables into codes and back."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

@@ -112,7 +112,7 @@ class TableFile:
         return out, "str"
 
     def typed_cells(self, column: int, text_is_meant: bool) -> list[Any]:
-        """Return a column's cells as values: numbers where all that are there are numbers, whole ones exactly."""
+        """Return a column's cells as values: numbers where all observed cells are numbers, whole ones exactly."""
         cells = self.cells[column]
         texts = [cell for cell in cells if isinstance(cell, str)]
         if text_is_meant or not texts or not all(len(cell) < LONGEST and NUMBER.fullmatch(cell) for cell in texts):

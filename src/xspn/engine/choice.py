@@ -1,4 +1,4 @@
-"""Which back ends there are, what they need, and the one that nobody has to choose.
+"""The back ends by name, what they need, and the automatic choice between them.
 
 None of them is imported before it is chosen.
 """

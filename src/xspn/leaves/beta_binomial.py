@@ -1,4 +1,4 @@
-"""Exchangeable bits that two numbers describe: how likely each is to be one, and how much they hang together."""
+"""Exchangeable bits with two parameters: the probability of a one, and the dispersion (how strongly bits agree)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat

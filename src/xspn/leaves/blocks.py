@@ -1,4 +1,4 @@
-"""Leaf blocks: all leaves of one kind, evaluated together. How a family gives its leaves a fast path.
+"""Leaf blocks: all leaves of one family, evaluated together. How a family gives its leaves a fast path.
 
 A block owns consecutive slots of the program. Most blocks give each leaf a slot; one of shape `FACTORS` folds all of
 its leaves in one product into one slot. A family names its block in `Leaf.block_type`; `LoopBlock`, which asks one leaf

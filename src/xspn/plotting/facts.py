@@ -1,4 +1,4 @@
-"""What a drawing wants to know: of each node how often it is reached and what lies below it; of a leaf, its picture."""
+"""What drawings show: how often each node is reached, what lies below it, and the pictures of leaves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
