@@ -41,7 +41,7 @@ EXPLORE ?= yes
 
 fuzz: $(DEV)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
-	$(if $(EXPLORE),HYPOTHESIS_PROFILE=explore $(BIN)/pytest -q -n 2 tests/properties tests/model)
+	$(if $(EXPLORE),HYPOTHESIS_PROFILE=explore $(BIN)/pytest -q -n 2 tests/properties tests/data)
 
 # The site, in build/site: open index.html in a browser.
 docs: $(DEV)

@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
 
     best = circuit.mpe({"ann": 1, "bob": 1})
     coming = [name for name, value in zip(PEOPLE, best.values[0][1:], strict=True) if value == 1]
-    print("\n3. Ann and Bob will come. What is the single likeliest world?")
+    print("\n3. Ann and Bob will come. What is the single most probable assignment?")
     print(f"  hot topic: {'yes' if best.values[0][0] else 'no'}; coming: {', '.join(coming)}")
     print(f"  probability {np.exp(best.log_prob[0]):.4g}, {'exact' if best.exact else 'a guess'}")
 

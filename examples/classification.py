@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from xspn import XSPNClassifier, datasets
 from xspn.plotting import grouped_bars
 
-SHARES = {"nothing missing": 0.0, "a third missing": 1 / 3, "two thirds missing": 2 / 3}
+MISSING = {"nothing missing": 0.0, "a third missing": 1 / 3, "two thirds missing": 2 / 3}
 
 
 def main(folder: Path) -> None:
@@ -30,16 +30,18 @@ def main(folder: Path) -> None:
         "always yes": DummyClassifier(),
     }
     rng = np.random.default_rng(0)
-    tables = [np.where(rng.random(X_test.shape) < share, np.nan, X_test) for share in SHARES.values()]
+    tables = [np.where(rng.random(X_test.shape) < fraction, np.nan, X_test) for fraction in MISSING.values()]
     accuracy = {}
     for name, model in models.items():
         model.fit(X, y)
         exact = name == "XSPN"  # the others need something in every cell: the mean
         filled = [table if exact else np.where(np.isnan(table), X.mean(axis=0), table) for table in tables]
         accuracy[name] = [float((model.predict(table) == y_test).mean()) for table in filled]
-        print(f"{name:>20}: " + "  ".join(f"{share}: {a:.3f}" for share, a in zip(SHARES, accuracy[name], strict=True)))
+        print(
+            f"{name:>20}: " + "  ".join(f"{label}: {a:.3f}" for label, a in zip(MISSING, accuracy[name], strict=True))
+        )
 
-    figure = grouped_bars(list(SHARES), accuracy, {}, "Will the room overflow?", "accuracy", lowest=0.5)
+    figure = grouped_bars(list(MISSING), accuracy, {}, "Will the room overflow?", "accuracy", lowest=0.5)
     figure.savefig(folder / "classification.png", dpi=150)
 
 

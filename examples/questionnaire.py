@@ -33,13 +33,13 @@ def write_csv(path: Path, rows: np.ndarray) -> None:
 def main(folder: Path) -> None:
     rng = np.random.default_rng(1)
     whole = answers(3000, rng)
-    holes = np.where(rng.random(whole.shape) < 0.1, np.nan, whole)  # one answer in ten is missing
-    write_csv(folder / "survey.csv", holes[:600])
-    model = XSPN(random_state=0).fit(holes)  # nothing is imputed, no row is dropped
+    partial = np.where(rng.random(whole.shape) < 0.1, np.nan, whole)  # one answer in ten is missing
+    write_csv(folder / "survey.csv", partial[:600])
+    model = XSPN(random_state=0).fit(partial)  # nothing is imputed, no row is dropped
     circuit = Circuit.of_graph(model.circuit_.graph, ITEMS)
 
-    missing = np.isnan(holes)
-    filled, majority = model.impute(holes), np.nanmean(holes, axis=0) > 0.5
+    missing = np.isnan(partial)
+    filled, majority = model.impute(partial), np.nanmean(partial, axis=0) > 0.5
     print(f"{missing.mean():.0%} of the answers are missing; filled in rightly:")
     print(f"  by the item's majority  {(majority[None, :] == whole)[missing].mean():.1%}")
     print(f"  by the circuit          {(filled == whole)[missing].mean():.1%}\n")

@@ -56,10 +56,10 @@ def test_the_file_is_good_to_begin_with():
 # -- damage ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("share", np.linspace(0, 0.999, 40).round(3).tolist())
-def test_a_truncated_file(tmp_path, share):
+@pytest.mark.parametrize("fraction", np.linspace(0, 0.999, 40).round(3).tolist())
+def test_a_truncated_file(tmp_path, fraction):
     path = tmp_path / "model.json"
-    path.write_text(TEXT[: int(share * len(TEXT))], encoding="utf-8")
+    path.write_text(TEXT[: int(fraction * len(TEXT))], encoding="utf-8")
     with pytest.raises(FormatError, match=r"model\.json: not a complete JSON text \(line 1, column \d+\)"):
         load(path)
 

@@ -13,7 +13,7 @@ import pytest
 
 from fuzz import circuits, files
 from fuzz.workers import Pool, run_case
-from xspn.circuit import Questions
+from xspn.circuit import Queries
 
 
 def fine(rng, folder):
@@ -78,8 +78,8 @@ def test_whatever_a_case_does_is_reported_with_its_seed_and_the_others_go_on(tmp
 
 def test_a_wrong_answer_of_a_circuit_is_seen(tmp_path, monkeypatch):
     assert run_case("circuits", circuits.case, 3, tmp_path).failure == ""
-    ask = Questions.log_likelihood
-    monkeypatch.setattr(Questions, "log_likelihood", lambda self, X: ask(self, X) + 1e-6)
+    ask = Queries.log_likelihood
+    monkeypatch.setattr(Queries, "log_likelihood", lambda self, X: ask(self, X) + 1e-6)
     found = run_case("circuits", circuits.case, 3, tmp_path)
     assert found.failure == "disagreement"
     assert "log_likelihood" in found.cause

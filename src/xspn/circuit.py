@@ -30,7 +30,7 @@ from xspn.leaves import Smoothing
 Variable = int | str
 
 
-class Questions(ABC):
+class Queries(ABC):
     """Probabilities, completions and samples; whoever offers them has a back end and a schema."""
 
     @property
@@ -103,12 +103,12 @@ class Questions(ABC):
         return queries.sample(self.backend, rows, generator(random_state), self.names, 1 if n is None else int(n))
 
 
-class Circuit(Questions):
+class Circuit(Queries):
     """A probabilistic circuit: a distribution over the columns of a table.
 
     Tables are arrays, DataFrames (pandas, polars, pyarrow) or files with `n_variables` columns; NaN (None, NA) is
     missing and always summed out exactly.
-    A circuit that has been marginalised or conditioned keeps its columns: those outside its scope are ignored in
+    A circuit that has been marginalized or conditioned keeps its columns: those outside its scope are ignored in
     questions and NaN in answers.
 
     Args:
@@ -362,7 +362,7 @@ def _restore(records: list[Any], schema: Schema) -> Circuit:
     return Circuit.of_schema(Graph(from_records(records), len(schema)), schema)
 
 
-class Evaluator(Questions):
+class Evaluator(Queries):
     """Answers a circuit's questions on one back end; made by `Circuit.to`. Any number of threads may use it.
 
     Answers do not depend on the number of threads, nor on how rows are cut into tables: bit for bit.

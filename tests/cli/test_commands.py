@@ -239,20 +239,20 @@ def test_samples_can_be_read_again(run, model, tmp_path):
     assert run("sample", model, "-n", "40", "--seed", "5")[1] == (tmp_path / "a.csv").read_text(encoding="utf-8")
 
 
-def test_imputation_fills_holes_and_nothing_else(run, model, survey, tmp_path):
+def test_imputation_fills_missing_values_and_nothing_else(run, model, survey, tmp_path):
     before = read_csv(survey)
     for method in ("marginal", "mpe", "sample"):
         status, out, _ = run("impute", model, survey, "-o", tmp_path / "filled.csv", "--method", method)
         assert status == 0
         after = read_csv(tmp_path / "filled.csv")
         assert after[0] == before[0]
-        holes = 0
+        missing = 0
         for old, new in zip(before[1:], after[1:], strict=True):
             for name, a, b in zip(before[0], old, new, strict=True):
-                holes += a == "NA"
+                missing += a == "NA"
                 allowed = {"hot_topic": ("yes", "no"), "overflow": ("true", "false")}.get(name, ("0", "1"))
                 assert b in allowed if a == "NA" else a == b
-        assert f"{holes} cells filled" in out
+        assert f"{missing} cells filled" in out
 
 
 def test_predictions_and_how_good_they_are(run, model, survey, circuit, tmp_path):

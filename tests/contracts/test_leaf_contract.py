@@ -21,7 +21,7 @@ CLOSE = {"rtol": 0, "atol": 1e-11}
 
 @dataclass
 class Case:
-    """A leaf with all its worlds."""
+    """A leaf with all its assignments."""
 
     leaf: Leaf
 
@@ -30,12 +30,12 @@ class Case:
         return [domain.cardinality for domain in self.leaf.domains]
 
     @cached_property
-    def worlds(self):
+    def all_assignments(self):
         return assignments(self.cardinalities)
 
     @cached_property
     def probabilities(self):
-        return np.exp(self.leaf.log_prob(self.worlds))
+        return np.exp(self.leaf.log_prob(self.all_assignments))
 
     @cached_property
     def partial(self):
@@ -43,8 +43,8 @@ class Case:
 
     @cached_property
     def weights(self):
-        """The probabilities of the worlds that agree with each partial row: (rows, worlds)."""
-        return np.array([agreeing(self.worlds, row) for row in self.partial]) * self.probabilities
+        """The probabilities of the assignments that agree with each partial row: (rows, assignments)."""
+        return np.array([agreeing(self.all_assignments, row) for row in self.partial]) * self.probabilities
 
     @cached_property
     def possible(self):
@@ -52,8 +52,8 @@ class Case:
         return self.weights.sum(axis=1) > 0
 
     def data(self, rng, rows=40):
-        chosen = rng.choice(len(self.worlds), size=rows, p=self.probabilities / self.probabilities.sum())
-        return self.worlds[chosen]
+        chosen = rng.choice(len(self.all_assignments), size=rows, p=self.probabilities / self.probabilities.sum())
+        return self.all_assignments[chosen]
 
 
 def is_discrete(family):
@@ -69,11 +69,11 @@ def case(request):
     return cases[request.param]
 
 
-def over_worlds(case, node, variables):
-    """The probabilities that a node gives to the case's worlds, looking at some positions only."""
+def over_assignments(case, node, variables):
+    """The probabilities that a node gives to the case's assignments, looking at some positions only."""
     oracle = Oracle(Graph(node, max(case.leaf.variables) + 1))
-    table = np.full((len(case.worlds), max(case.leaf.variables) + 1), np.nan)
-    table[:, [case.leaf.variables[i] for i in variables]] = case.worlds[:, variables]
+    table = np.full((len(case.all_assignments), max(case.leaf.variables) + 1), np.nan)
+    table[:, [case.leaf.variables[i] for i in variables]] = case.all_assignments[:, variables]
     assert set(oracle.variables) == {case.leaf.variables[i] for i in variables}
     return np.exp(oracle.log_likelihood(table))
 
@@ -81,7 +81,7 @@ def over_worlds(case, node, variables):
 # -- probabilities -----------------------------------------------------------------------------------------------------
 
 
-def test_the_worlds_sum_to_one(case):
+def test_the_assignments_sum_to_one(case):
     assert abs(case.probabilities.sum() - 1) < 1e-12
     assert (case.probabilities >= 0).all()
 
@@ -112,7 +112,7 @@ def test_samples_respect_the_evidence_and_fit_the_exact_frequencies(case):
         evidence = np.repeat(case.partial[row : row + 1], 1500, axis=0)
         drawn = case.leaf.sample(evidence, rng)
         assert ((drawn == evidence) | np.isnan(evidence)).all()
-        assert_frequencies_fit(count_of(drawn, case.worlds), case.weights[row] / case.weights[row].sum())
+        assert_frequencies_fit(count_of(drawn, case.all_assignments), case.weights[row] / case.weights[row].sum())
 
 
 def test_samples_depend_on_the_seed_alone(case):
@@ -128,24 +128,24 @@ def test_marginals_of_every_row(case):
     weights = case.weights[case.possible] / case.weights[case.possible].sum(axis=1, keepdims=True)
     for i in range(len(case.cardinalities)):
         for value in range(max(case.cardinalities)):
-            expected = weights @ (case.worlds[:, i] == value)
+            expected = weights @ (case.all_assignments[:, i] == value)
             np.testing.assert_allclose(table[case.possible, i, value], expected, **CLOSE)
 
 
 def test_means_of_every_row(case):
     weights = case.weights[case.possible] / case.weights[case.possible].sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(case.leaf.means(case.partial)[case.possible], weights @ case.worlds, **CLOSE)
+    np.testing.assert_allclose(case.leaf.means(case.partial)[case.possible], weights @ case.all_assignments, **CLOSE)
 
 
 def test_supports_are_the_values_of_positive_probability(case):
     for i, support in enumerate(case.leaf.supports()):
-        assert support == {int(v) for v in case.worlds[case.probabilities > 0, i]}
+        assert support == {int(v) for v in case.all_assignments[case.probabilities > 0, i]}
 
 
 def test_moments(case):
     mean, covariance = case.leaf.moments()
-    np.testing.assert_allclose(mean, case.probabilities @ case.worlds, **CLOSE)
-    away = case.worlds - case.probabilities @ case.worlds
+    np.testing.assert_allclose(mean, case.probabilities @ case.all_assignments, **CLOSE)
+    away = case.all_assignments - case.probabilities @ case.all_assignments
     np.testing.assert_allclose(covariance, (away * case.probabilities[:, None]).T @ away, **CLOSE)
 
 
@@ -155,7 +155,7 @@ def test_ones_are_counted(case):
             case.leaf.count_distribution()
         return
     expected = np.bincount(
-        case.worlds.sum(axis=1).astype(int), weights=case.probabilities, minlength=len(case.cardinalities) + 1
+        case.all_assignments.sum(axis=1).astype(int), weights=case.probabilities, minlength=len(case.cardinalities) + 1
     )
     np.testing.assert_allclose(case.leaf.count_distribution(), expected, **CLOSE)
 
@@ -169,9 +169,9 @@ def test_marginalize_every_subset(case):
         if not kept:
             assert node is None
             continue
-        rows = np.full_like(case.worlds, np.nan)
-        rows[:, kept] = case.worlds[:, kept]
-        np.testing.assert_allclose(over_worlds(case, node, list(kept)), np.exp(case.leaf.log_prob(rows)), **CLOSE)
+        rows = np.full_like(case.all_assignments, np.nan)
+        rows[:, kept] = case.all_assignments[:, kept]
+        np.testing.assert_allclose(over_assignments(case, node, list(kept)), np.exp(case.leaf.log_prob(rows)), **CLOSE)
 
 
 def test_keeping_other_variables_as_well_changes_nothing(case):
@@ -187,8 +187,8 @@ def test_condition_on_every_partial_row(case):
         if weights.sum() == 0 or not missing:
             assert node is None
             continue
-        agree = agreeing(case.worlds, row)
-        found = over_worlds(case, node, missing)[agree]
+        agree = agreeing(case.all_assignments, row)
+        found = over_assignments(case, node, missing)[agree]
         np.testing.assert_allclose(found, weights[agree] / weights.sum(), **CLOSE)
 
 
@@ -217,7 +217,7 @@ def test_statistics_add_up_over_rows_and_weights(case):
 def test_statistics_of_partial_rows_are_expectations(case):
     for row, weights in zip(case.partial[case.possible], case.weights[case.possible], strict=True):
         found = case.leaf.statistics(row[None, :], np.ones(1))
-        expected = case.leaf.statistics(case.worlds, weights / weights.sum())
+        expected = case.leaf.statistics(case.all_assignments, weights / weights.sum())
         np.testing.assert_allclose(found, 0.0 * expected if np.isnan(row).all() else expected, **CLOSE)
 
 
@@ -246,13 +246,13 @@ def test_expectation_maximisation_never_loses_likelihood(case):
 
 
 def test_exact_expected_statistics_reproduce_the_leaf(case):
-    again = case.leaf.from_statistics(case.leaf.statistics(case.worlds, case.probabilities))
+    again = case.leaf.from_statistics(case.leaf.statistics(case.all_assignments, case.probabilities))
     assert again.variables == case.leaf.variables
     np.testing.assert_allclose(np.exp(again.log_prob(case.partial)), np.exp(case.leaf.log_prob(case.partial)), **CLOSE)
 
 
 def test_without_any_mass_the_leaf_stays(case):
-    nothing = case.leaf.statistics(case.worlds, np.zeros(len(case.worlds)))
+    nothing = case.leaf.statistics(case.all_assignments, np.zeros(len(case.all_assignments)))
     assert not nothing.any()
     assert case.leaf.from_statistics(nothing).fingerprint() == case.leaf.fingerprint()
 
@@ -260,8 +260,8 @@ def test_without_any_mass_the_leaf_stays(case):
 def test_smoothing_makes_everything_possible(case):
     rows = case.data(np.random.default_rng(19), rows=3)
     smooth = case.leaf.from_statistics(case.leaf.statistics(rows, np.ones(3)), smoothing=0.5)
-    assert np.isfinite(smooth.log_prob(case.worlds)).all()
-    assert abs(np.exp(smooth.log_prob(case.worlds)).sum() - 1) < 1e-12
+    assert np.isfinite(smooth.log_prob(case.all_assignments)).all()
+    assert abs(np.exp(smooth.log_prob(case.all_assignments)).sum() - 1) < 1e-12
 
 
 # -- no rows -----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ EXAMPLES = [(family, seed) for family in leaves if is_real(family) for seed in r
 
 
 class Case:
-    """A leaf and a fine grid of its values, each with its share of the mass."""
+    """A leaf and a fine grid of its values, each with its part of the mass."""
 
     def __init__(self, family, seed):
         self.leaf = leaves[family].example(np.random.default_rng(seed))

@@ -34,14 +34,14 @@ def case(request):
     return statistics[name].example(np.random.default_rng(seed))
 
 
-def worlds_of(case):
+def assignments_of(case):
     statistic, n = case
     return assignments([statistic.cardinality] * n)
 
 
 def test_each_world_has_one_of_the_values(case):
     statistic, n = case
-    t = statistic.of(worlds_of(case))
+    t = statistic.of(assignments_of(case))
     assert len(statistic.values(n)) == statistic.size(n)
     assert set(t.tolist()) == set(range(statistic.size(n)))
     values = [tuple(np.ravel(value)) for value in statistic.values(n)]
@@ -50,23 +50,23 @@ def test_each_world_has_one_of_the_values(case):
 
 def test_of_takes_any_dtype(case):
     statistic, _ = case
-    worlds = worlds_of(case)
+    all_assignments = assignments_of(case)
     for dtype in (np.uint8, np.int64, np.float64):
-        assert (statistic.of(worlds.astype(dtype)) == statistic.of(worlds)).all()
+        assert (statistic.of(all_assignments.astype(dtype)) == statistic.of(all_assignments)).all()
 
 
 def test_class_sizes_are_the_numbers_of_members(case):
     statistic, n = case
-    sizes = np.bincount(statistic.of(worlds_of(case)), minlength=statistic.size(n))
+    sizes = np.bincount(statistic.of(assignments_of(case)), minlength=statistic.size(n))
     np.testing.assert_allclose(statistic.log_class_size(n), np.log(sizes), rtol=0, atol=1e-12)
 
 
 def test_completions_of_every_partial_row(case):
     statistic, n = case
-    worlds = worlds_of(case)
-    t = statistic.of(worlds)
+    all_assignments = assignments_of(case)
+    t = statistic.of(all_assignments)
     rows = partial_rows([statistic.cardinality] * n)
-    members = [np.bincount(t[agreeing(worlds, row)], minlength=statistic.size(n)) for row in rows]
+    members = [np.bincount(t[agreeing(all_assignments, row)], minlength=statistic.size(n)) for row in rows]
     np.testing.assert_allclose(statistic.log_completions(rows), log(np.array(members)), rtol=0, atol=1e-12)
     chosen = np.arange(len(rows)) % statistic.size(n)
     at_t = statistic.log_completions(rows, chosen)
@@ -103,37 +103,37 @@ def test_construct_leaves_its_input_alone(case):
 
 def test_random_construction_is_uniform(case):
     statistic, n = case
-    worlds, rng = worlds_of(case), np.random.default_rng(1)
+    all_assignments, rng = assignments_of(case), np.random.default_rng(1)
     t = int(np.argmax(statistic.log_class_size(n)))
-    members = statistic.of(worlds) == t
+    members = statistic.of(all_assignments) == t
     drawn = statistic.construct(np.full((2000, n), np.nan), np.full(2000, t), rng)
-    assert_frequencies_fit(count_of(drawn, worlds), members / members.sum())
+    assert_frequencies_fit(count_of(drawn, all_assignments), members / members.sum())
 
 
 def test_random_construction_is_uniform_given_something(case):
     statistic, n = case
-    worlds, rng = worlds_of(case), np.random.default_rng(2)
+    all_assignments, rng = assignments_of(case), np.random.default_rng(2)
     given = np.full(n, np.nan)
     given[n // 2] = 1
     t = int(np.argmax(statistic.log_completions(given[None, :])[0]))
-    members = agreeing(worlds, given) & (statistic.of(worlds) == t)
+    members = agreeing(all_assignments, given) & (statistic.of(all_assignments) == t)
     drawn = statistic.construct(np.repeat(given[None, :], 2000, axis=0), np.full(2000, t), rng)
-    assert_frequencies_fit(count_of(drawn, worlds), members / members.sum())
+    assert_frequencies_fit(count_of(drawn, all_assignments), members / members.sum())
 
 
 def test_a_restricted_statistic_is_enough_for_a_function_of_the_whole(case):
     """Rows that agree outside some positions, and in the restricted statistic inside, have the same value."""
     statistic, n = case
-    worlds = worlds_of(case)
-    t = statistic.of(worlds)
+    all_assignments = assignments_of(case)
+    t = statistic.of(all_assignments)
     for positions in subsets(range(n))[1:]:
         inside, outside = np.array(positions), [i for i in range(n) if i not in positions]
         restricted = statistic.restrict(inside)
         assert restricted.cardinality == statistic.cardinality
-        own = restricted.of(worlds[:, inside])
+        own = restricted.of(all_assignments[:, inside])
         assert own.max() < restricted.size(len(inside))
         seen = {}
-        for value, part, rest in zip(t.tolist(), own.tolist(), worlds[:, outside].tolist(), strict=True):
+        for value, part, rest in zip(t.tolist(), own.tolist(), all_assignments[:, outside].tolist(), strict=True):
             assert seen.setdefault((part, *rest), value) == value
 
 
@@ -141,20 +141,20 @@ def test_ones_are_counted(case):
     statistic, n = case
     if statistic.cardinality != 2:
         return
-    worlds = worlds_of(case)
-    assert (statistic.ones(n)[statistic.of(worlds)] == worlds.sum(axis=1)).all()
+    all_assignments = assignments_of(case)
+    assert (statistic.ones(n)[statistic.of(all_assignments)] == all_assignments.sum(axis=1)).all()
 
 
 def test_symmetric_positions_are_a_partition_that_may_be_permuted(case):
     statistic, n = case
-    worlds = worlds_of(case)
+    all_assignments = assignments_of(case)
     groups = statistic.symmetric_positions(n)
     assert sorted(int(i) for group in groups for i in group) == list(range(n))
     for group in groups:
         for i, j in pairwise(group):
-            swapped = worlds.copy()
-            swapped[:, [i, j]] = worlds[:, [j, i]]
-            assert (statistic.of(swapped) == statistic.of(worlds)).all()
+            swapped = all_assignments.copy()
+            swapped[:, [i, j]] = all_assignments[:, [j, i]]
+            assert (statistic.of(swapped) == statistic.of(all_assignments)).all()
 
 
 def test_parameters_come_back(case):
@@ -164,7 +164,7 @@ def test_parameters_come_back(case):
     assert again == statistic
     assert hash(again) == hash(statistic)
     assert repr(again) == repr(statistic)
-    assert (again.of(worlds_of(case)) == statistic.of(worlds_of(case))).all()
+    assert (again.of(assignments_of(case)) == statistic.of(assignments_of(case))).all()
 
 
 def test_no_rows_give_no_answers(case):

@@ -42,11 +42,11 @@ def test_logs_of_nothing():
 
 
 def test_registry():
-    registry = Registry("colour")
+    registry = Registry("color")
     registry.add("red", 1)
-    with pytest.raises(RegistryError, match="colour 'red' is registered already"):
+    with pytest.raises(RegistryError, match="color 'red' is registered already"):
         registry.add("red", 2)
-    with pytest.raises(RegistryError, match=r"unknown colour 'blue'\. Known: red"):
+    with pytest.raises(RegistryError, match=r"unknown color 'blue'\. Known: red"):
         registry["blue"]
     assert (list(registry), len(registry), "red" in registry, "blue" in registry) == (["red"], 1, True, False)
 

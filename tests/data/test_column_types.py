@@ -158,7 +158,7 @@ def test_many_labels_are_identifiers_unless_one_insists():
 @pytest.mark.parametrize(
     ("column", "domains", "message"),
     [
-        ([1, "yes", 0], None, r"one kind of value in column 'a', found 'yes' \(a text\) at row 1, column 0 \('a'\)"),
+        ([1, "yes", 0], None, r"one type of value in column 'a', found 'yes' \(a text\) at row 1, column 0 \('a'\)"),
         (["no", True, None], None, r"found True \(a truth value\) at row 1, column 0 \('a'\)"),
         ([1.0, np.inf, 2], None, r"expected a finite number, found inf at row 1, column 0 \('a'\)"),
         ([1, 2, 0], "binary", r"expected 0 or 1, found 2 at row 1, column 0 \('a'\)"),

@@ -1,4 +1,4 @@
-"""Tables from files: delimiters, headers, holes, types, and where things are wrong."""
+"""Tables from files: delimiters, headers, missing values, types, and where things are wrong."""
 
 import numpy as np
 import pytest

@@ -28,7 +28,7 @@ def frame(table):
 
 
 @pytest.fixture
-def holes(frame, rng):
+def partial(frame, rng):
     own = frame.astype("float64")
     return own.mask(rng.random(own.shape) < 0.3)
 
@@ -154,43 +154,43 @@ def model(frame):
     return XSPN(random_state=0).fit(frame)
 
 
-def test_scores_are_lazy_arrays(model, frame, holes, tmp_path):
+def test_scores_are_lazy_arrays(model, frame, partial, tmp_path):
     path = tmp_path / "table.parquet"
-    holes.to_parquet(path, row_group_size=100)
-    expected = model.score_samples(holes)
-    for X in (dd.from_pandas(holes, npartitions=4), str(path)):
+    partial.to_parquet(path, row_group_size=100)
+    expected = model.score_samples(partial)
+    for X in (dd.from_pandas(partial, npartitions=4), str(path)):
         found = model.score_samples(X)
         assert isinstance(found, da.Array)
         np.testing.assert_allclose(found.compute(), expected)
         assert model.score(X) == pytest.approx(expected.mean())
     plain = XSPN(random_state=0).fit(frame.to_numpy(dtype=float))
-    found = plain.score_samples(in_blocks(holes.to_numpy()))
+    found = plain.score_samples(in_blocks(partial.to_numpy()))
     assert found.chunks == ((50,) * 12,)
-    np.testing.assert_allclose(found.compute(), plain.score_samples(holes.to_numpy()))
+    np.testing.assert_allclose(found.compute(), plain.score_samples(partial.to_numpy()))
 
 
-def test_partitions_are_read_and_answered_in_pieces_that_fit(model, holes, tmp_path, monkeypatch):
+def test_partitions_are_read_and_answered_in_pieces_that_fit(model, partial, tmp_path, monkeypatch):
     path = tmp_path / "table.parquet"
-    holes.to_parquet(path, row_group_size=100)
+    partial.to_parquet(path, row_group_size=100)
     monkeypatch.setattr(gathering, "ROWS_PER_PIECE", 250)
     monkeypatch.setattr(lazy, "CELLS_AT_ONCE", 6 * 70)
     assert gathering.as_collection(path).npartitions == 3  # of 600 rows, 100 to a group, two groups to a partition
-    np.testing.assert_allclose(model.score_samples(path).compute(), model.score_samples(holes))
-    pd.testing.assert_frame_equal(model.impute(path).compute().reset_index(drop=True), model.impute(holes))
+    np.testing.assert_allclose(model.score_samples(path).compute(), model.score_samples(partial))
+    pd.testing.assert_frame_equal(model.impute(path).compute().reset_index(drop=True), model.impute(partial))
     drawn = model.impute(path, method="sample", random_state=1)
     pd.testing.assert_frame_equal(drawn.compute(), drawn.compute())
 
 
-def test_marginals_and_completions_are_lazy_tables(model, holes):
-    X = dd.from_pandas(holes, npartitions=4)
-    np.testing.assert_allclose(model.predict_marginals(X).compute(), model.predict_marginals(holes))
+def test_marginals_and_completions_are_lazy_tables(model, partial):
+    X = dd.from_pandas(partial, npartitions=4)
+    np.testing.assert_allclose(model.predict_marginals(X).compute(), model.predict_marginals(partial))
     for method in ("marginal", "mpe"):
         found = model.impute(X, method=method)
         assert isinstance(found, dd.DataFrame)
-        pd.testing.assert_frame_equal(found.compute(), model.impute(holes, method=method))
-    plain = XSPN(random_state=0).fit(holes.to_numpy())
-    array = in_blocks(holes.to_numpy())
-    np.testing.assert_array_equal(plain.impute(array).compute(), plain.impute(holes.to_numpy()))
+        pd.testing.assert_frame_equal(found.compute(), model.impute(partial, method=method))
+    plain = XSPN(random_state=0).fit(partial.to_numpy())
+    array = in_blocks(partial.to_numpy())
+    np.testing.assert_array_equal(plain.impute(array).compute(), plain.impute(partial.to_numpy()))
 
 
 def test_random_completions_differ_between_partitions_and_not_between_runs(model):
@@ -221,20 +221,20 @@ def test_marginals_of_other_columns_are_lazy_frames():
     pd.testing.assert_frame_equal(found.compute(), model.predict_marginals(frame))
 
 
-def test_classes_are_predicted_lazily(table, holes):
+def test_classes_are_predicted_lazily(table, partial):
     y = np.where(table[:, 0] == 1, "yes", "no")
-    model = XSPNClassifier(random_state=0).fit(holes.to_numpy(), y)
-    X = in_blocks(holes.to_numpy())
+    model = XSPNClassifier(random_state=0).fit(partial.to_numpy(), y)
+    X = in_blocks(partial.to_numpy())
     for method in ("predict_proba", "predict_log_proba", "predict"):
         found = getattr(model, method)(X)
         assert isinstance(found, da.Array)
-        np.testing.assert_array_equal(found.compute(), getattr(model, method)(holes.to_numpy()))
+        np.testing.assert_array_equal(found.compute(), getattr(model, method)(partial.to_numpy()))
 
 
-def test_questions_need_a_fitted_model_and_the_right_columns(model, holes):
+def test_questions_need_a_fitted_model_and_the_right_columns(model, partial):
     from sklearn.exceptions import NotFittedError
 
     with pytest.raises(NotFittedError):
-        XSPN().score_samples(in_blocks(holes.to_numpy()))
+        XSPN().score_samples(in_blocks(partial.to_numpy()))
     with pytest.raises(DataError, match="feature names"):
-        model.score_samples(dd.from_pandas(holes.rename(columns={"a": "z"}), npartitions=2)).compute()
+        model.score_samples(dd.from_pandas(partial.rename(columns={"a": "z"}), npartitions=2)).compute()

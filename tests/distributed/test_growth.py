@@ -57,7 +57,7 @@ def test_of_a_long_table_of_few_variables_only_different_rows_are_gathered(rng):
     assert to_json(found) == to_json(local)
 
 
-def test_a_measured_table_with_holes_gives_as_good_a_circuit(rng):
+def test_a_measured_table_with_missing_values_gives_as_good_a_circuit(rng):
     table, test = np.split(clustered_table(rng, 3000).astype(float), [2000])
     table[rng.random(table.shape) < 0.2] = np.nan
     local = XSPN(random_state=0).fit(table).circuit_

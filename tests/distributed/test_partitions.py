@@ -68,7 +68,7 @@ def test_folders_and_patterns_are_many_files(frame, tmp_path):
         assert len(bits_of(table)) == 3 * len(frame)
 
 
-def test_truth_values_with_holes_are_read(tmp_path):
+def test_truth_values_with_missing_values_are_read(tmp_path):
     path = tmp_path / "table.parquet"
     pq.write_table(pa.table({"a": pa.array([True, None, False])}), path)
     assert bits_of(partitioned(path)).ravel().tolist() == [1, 2, 0]

@@ -57,7 +57,7 @@ def test_assignments_are_counted_where_the_full_test_asks(rng):
         _ = RemoteSummary(Aggregate.of(cells, np.ones(80), complete=True), cells, np.ones(80)).assignments
 
 
-def test_a_slice_without_holes_in_a_table_with_holes_is_complete():
+def test_a_slice_without_missing_values_in_a_table_with_missing_values_is_complete():
     cells = cells_of(5, 40, 5, 0.0)
     found = summed(cells, np.ones(40), [20], complete=False)
     whole = BinarySummary.of(cells, np.ones(40))

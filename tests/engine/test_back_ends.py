@@ -20,29 +20,29 @@ N_CIRCUITS = 200
 @pytest.mark.parametrize("seed", range(N_CIRCUITS))
 def test_compiled_kernels_answer_as_the_numpy_passes_do(seed):
     circuit, possible, rows, rng = any_case(seed)
-    simple, fast = NumpyBackend(circuit.program), NumbaBackend(circuit.program)
-    np.testing.assert_allclose(fast.log_likelihood(rows), simple.log_likelihood(rows), atol=1e-10)
-    np.testing.assert_allclose(fast.marginals(possible), simple.marginals(possible), atol=1e-10)
+    reference, fast = NumpyBackend(circuit.program), NumbaBackend(circuit.program)
+    np.testing.assert_allclose(fast.log_likelihood(rows), reference.log_likelihood(rows), atol=1e-10)
+    np.testing.assert_allclose(fast.marginals(possible), reference.marginals(possible), atol=1e-10)
     for semiring in Semiring:
         root = circuit.program.root
-        found, expected = fast.log_values(rows_of(rows), semiring), simple.log_values(rows_of(rows), semiring)
+        found, expected = fast.log_values(rows_of(rows), semiring), reference.log_values(rows_of(rows), semiring)
         np.testing.assert_allclose(found[root], expected[root], atol=1e-10)
         np.testing.assert_allclose(found, expected, atol=1e-8)
     whole = rows[~np.isnan(rows).any(axis=1)]
     for table in (rows, whole):
-        assert_same_statistics(fast, simple, table, rng.random(len(table)))
+        assert_same_statistics(fast, reference, table, rng.random(len(table)))
 
 
 def rows_of(table):
     return RowBlock(np.where(np.isnan(table), np.nan, table))
 
 
-def assert_same_statistics(fast, simple, table, weights):
-    found, expected = fast.counts(table, weights), simple.counts(table, weights)
+def assert_same_statistics(fast, reference, table, weights):
+    found, expected = fast.counts(table, weights), reference.counts(table, weights)
     np.testing.assert_allclose(found.log_prob, expected.log_prob, atol=1e-10)
     for own, other in zip(found.sums, expected.sums, strict=True):
         np.testing.assert_allclose(own, other, atol=1e-10)
-    for (_, block), own, other in zip(simple.program.blocks, found.leaves, expected.leaves, strict=True):
+    for (_, block), own, other in zip(reference.program.blocks, found.leaves, expected.leaves, strict=True):
         np.testing.assert_allclose(block.expected_statistics(own), block.expected_statistics(other), atol=1e-10)
 
 
@@ -95,12 +95,12 @@ def test_rows_that_underflow_are_computed_again(n):
     rows = np.ones((40, n))
     rows[:, : n // 4] = np.nan
     rows[7] = np.nan
-    simple = NumpyBackend(circuit.program)
+    reference = NumpyBackend(circuit.program)
     for dtype, tolerance in ((np.float64, 1e-10), (np.float32, 1e-3)):
         fast = NumbaBackend(circuit.program, dtype)
-        np.testing.assert_allclose(fast.log_likelihood(rows), simple.log_likelihood(rows), rtol=0, atol=tolerance)
-        np.testing.assert_allclose(fast.marginals(rows), simple.marginals(rows), atol=tolerance)
-        assert_same_statistics(fast, simple, rows, np.linspace(0, 1, len(rows)))
+        np.testing.assert_allclose(fast.log_likelihood(rows), reference.log_likelihood(rows), rtol=0, atol=tolerance)
+        np.testing.assert_allclose(fast.marginals(rows), reference.marginals(rows), atol=tolerance)
+        assert_same_statistics(fast, reference, rows, np.linspace(0, 1, len(rows)))
 
 
 def test_marginals_of_rows_far_less_probable_than_others():
@@ -202,10 +202,10 @@ def test_a_density_that_underflows_in_every_part_is_still_right():
 
 def test_much_work_is_done_by_kernels_with_the_same_answers(monkeypatch):
     circuit, rows, _ = large_case()
-    simple = circuit.log_likelihood(rows)
+    reference = circuit.log_likelihood(rows)
     assert circuit.backend._for(0) is circuit.backend._numpy
     monkeypatch.setattr("xspn.engine.choice.WORTH_KERNELS", 1)
-    np.testing.assert_allclose(circuit.log_likelihood(rows), simple, atol=1e-10)
+    np.testing.assert_allclose(circuit.log_likelihood(rows), reference, atol=1e-10)
     assert isinstance(circuit.backend._for(1), NumbaBackend)
     samples = circuit.sample(50, random_state=3)
     np.testing.assert_array_equal(samples, circuit.to("numpy").sample(50, random_state=3))

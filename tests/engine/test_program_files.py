@@ -29,8 +29,8 @@ def test_an_opened_program_answers_as_the_circuit_does(seed, tmp_path):
     found, expected = opened.mpe(possible), fast.mpe(possible)
     np.testing.assert_array_equal(found.values, expected.values)
     assert found.exact == expected.exact
-    simple = open_program(tmp_path / "program", "numpy")
-    np.testing.assert_allclose(simple.log_likelihood(rows), fast.log_likelihood(rows), atol=1e-10)
+    reference = open_program(tmp_path / "program", "numpy")
+    np.testing.assert_allclose(reference.log_likelihood(rows), fast.log_likelihood(rows), atol=1e-10)
 
 
 def test_arrays_are_mapped_and_cannot_be_changed(tmp_path):
@@ -81,10 +81,10 @@ def test_readers_keep_the_program_that_they_opened(tmp_path):
     first, second = (Circuit(Product([Bernoulli(v, p=p) for v in range(400)])) for p in (0.25, 0.75))
     rows = np.ones((3, 400))
     save_program(first, path)
-    opened, simple = open_program(path), open_program(path, "numpy")
+    opened, reference = open_program(path), open_program(path, "numpy")
     save_program(second, path)
     np.testing.assert_allclose(opened.log_likelihood(rows), 400 * np.log(0.25))
-    np.testing.assert_allclose(simple.log_likelihood(rows), 400 * np.log(0.25))
+    np.testing.assert_allclose(reference.log_likelihood(rows), 400 * np.log(0.25))
     np.testing.assert_allclose(open_program(path).log_likelihood(rows), 400 * np.log(0.75))
     path.unlink()
     np.testing.assert_allclose(opened.marginals()[0, :, 1], 0.25)

@@ -24,12 +24,12 @@ def scaled_of(circuit, threads=1):
     return found
 
 
-def assert_same_statistics(fast, simple, rows, weights):
-    found, expected = fast.counts(rows, weights), simple.counts(rows, weights)
+def assert_same_statistics(fast, reference, rows, weights):
+    found, expected = fast.counts(rows, weights), reference.counts(rows, weights)
     np.testing.assert_allclose(found.log_prob, expected.log_prob, rtol=1e-12, atol=1e-10)
     for own, other in zip(found.sums, expected.sums, strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-10)
-    for (_, block), own, other in zip(simple.program.blocks, found.leaves, expected.leaves, strict=True):
+    for (_, block), own, other in zip(reference.program.blocks, found.leaves, expected.leaves, strict=True):
         own, other = block.expected_statistics(own), block.expected_statistics(other)
         np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-10)
 
@@ -38,14 +38,14 @@ def assert_same_statistics(fast, simple, rows, weights):
 def test_ordinary_rows_are_answered_alike(seed):
     """Where plain kernels would do, scores are the same to the last bit, and everything else to rounding."""
     circuit, possible, rows, rng = any_case(seed)
-    simple, scaled = NumpyBackend(circuit.program), scaled_of(circuit)
+    reference, scaled = NumpyBackend(circuit.program), scaled_of(circuit)
     np.testing.assert_array_equal(scaled.log_likelihood(rows), NumbaBackend(circuit.program).log_likelihood(rows))
-    np.testing.assert_allclose(scaled.marginals(possible), simple.marginals(possible), atol=1e-10)
+    np.testing.assert_allclose(scaled.marginals(possible), reference.marginals(possible), atol=1e-10)
     for semiring in Semiring:
-        found, expected = (b.log_values(RowBlock(rows.copy()), semiring) for b in (scaled, simple))
+        found, expected = (b.log_values(RowBlock(rows.copy()), semiring) for b in (scaled, reference))
         np.testing.assert_allclose(found, expected, atol=1e-8)
     for table in (rows, rows[~np.isnan(rows).any(axis=1)]):
-        assert_same_statistics(scaled, simple, table, rng.random(len(table)))
+        assert_same_statistics(scaled, reference, table, rng.random(len(table)))
 
 
 def wide(n, seed, classes=3, deep=False):
@@ -92,21 +92,21 @@ def test_wide_circuits_agree_with_log_space(n, deep):
     circuit = wide(n, seed=n + deep, deep=deep)
     rng = np.random.default_rng(1)
     rows = rows_for(circuit, rng)
-    simple, fast = NumpyBackend(circuit.program), NumbaBackend(circuit.program)
-    expected = simple.log_likelihood(rows)
+    reference, fast = NumpyBackend(circuit.program), NumbaBackend(circuit.program)
+    expected = reference.log_likelihood(rows)
     assert expected.min() < -5000
     assert n < 5000 or expected.min() < -5000 * np.log(10)
     np.testing.assert_allclose(fast.log_likelihood(rows), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(fast.marginals(rows), simple.marginals(rows), atol=1e-9)
+    np.testing.assert_allclose(fast.marginals(rows), reference.marginals(rows), atol=1e-9)
     np.testing.assert_array_equal(fast.log_likelihood(rows[::2]), fast.log_likelihood(rows)[::2])
     block = RowBlock(rows[:4].copy())
     for semiring in Semiring:
-        found, same = (b.log_values(block, semiring)[circuit.program.root] for b in (fast, simple))
+        found, same = (b.log_values(block, semiring)[circuit.program.root] for b in (fast, reference))
         np.testing.assert_allclose(found, same, rtol=1e-12, atol=1e-12)
     if n == 1200:
-        assert_same_statistics(fast, simple, rows, rng.random(len(rows)))
+        assert_same_statistics(fast, reference, rows, rng.random(len(rows)))
         whole = np.nan_to_num(rows)
-        assert_same_statistics(fast, simple, whole, rng.random(len(whole)))
+        assert_same_statistics(fast, reference, whole, rng.random(len(whole)))
 
 
 def log_of(fraction):
@@ -135,8 +135,8 @@ def test_scores_and_marginals_are_those_of_exact_arithmetic():
             joint.append(product)
         total = sum(joint)
         assert found[r] == pytest.approx(log_of(total), rel=1e-14)
-        share = sum(part / total * Fraction(own[0]) for part, own in zip(joint, p, strict=True))
-        assert ones[r] == pytest.approx(float(share), rel=1e-12)
+        fraction = sum(part / total * Fraction(own[0]) for part, own in zip(joint, p, strict=True))
+        assert ones[r] == pytest.approx(float(fraction), rel=1e-12)
     assert found.max() < -2400
 
 
@@ -239,5 +239,5 @@ def test_more_ones_than_two_bytes_count():
     """Counters that wrap around gave another log-likelihood; kernels are not run here, for they would be compiled."""
     for n, width in ((60_000, 2), (70_000, 4)):
         tape = NumbaBackend(Circuit(BetaBinomial(range(n), mean=0.3, dispersion=0.1)).program).tape
-        rooms = workspace_for(tape, np.float64, 8, n, 1, down=False), scaled_workspace(tape, 8, n, 1, down=False)
-        assert [room.counters.dtype.itemsize for room in rooms] == [width, width]
+        workspaces = workspace_for(tape, np.float64, 8, n, 1, down=False), scaled_workspace(tape, 8, n, 1, down=False)
+        assert [workspace.counters.dtype.itemsize for workspace in workspaces] == [width, width]

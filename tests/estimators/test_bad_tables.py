@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from support.learning import random_table, total_probability, worlds
+from support.learning import all_assignments, random_table, total_probability
 from xspn import XSPN, Bernoulli, XSPNClassifier
 from xspn.core.errors import DataError, DataTypeError, XSPNError
 
@@ -211,7 +211,7 @@ def test_odd_tables_give_a_sensible_model(X, n_estimators):
     model = XSPN(n_estimators=n_estimators, random_state=0).fit(X)
     n = np.shape(X)[1]
     assert total_probability(model.circuit_) == pytest.approx(1, abs=1e-9)
-    scores = model.score_samples(worlds(n))
+    scores = model.score_samples(all_assignments(n))
     assert np.isfinite(scores).all()
     seen = model.score_samples(X)
     assert seen.min() >= scores.max() - 1e-9 or n == 1, "what was always seen is likeliest"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from support.learning import random_table, two_clusters, worlds
+from support.learning import all_assignments, random_table, two_clusters
 from xspn import XSPN, XSPNClassifier, io
 from xspn.core.errors import DataError
 from xspn.estimators import classifier as classifier_module
@@ -32,10 +32,12 @@ def test_the_posterior_is_bayes_theorem(model, data):
     for index in range(3):
         own = model.circuit_.condition({6: index}).marginalize(range(6))
         joint.append(
-            own.log_likelihood(np.column_stack([worlds(6), np.full(64, np.nan)])) + np.log((y == index).mean())
+            own.log_likelihood(np.column_stack([all_assignments(6), np.full(64, np.nan)])) + np.log((y == index).mean())
         )
     joint = np.exp(np.array(joint).T)
-    np.testing.assert_allclose(model.predict_proba(worlds(6)), joint / joint.sum(axis=1, keepdims=True), atol=1e-9)
+    np.testing.assert_allclose(
+        model.predict_proba(all_assignments(6)), joint / joint.sum(axis=1, keepdims=True), atol=1e-9
+    )
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
     np.testing.assert_array_equal(model.predict(X), np.argmax(model.predict_proba(X), axis=1))
@@ -47,8 +49,8 @@ def test_each_class_has_the_circuit_of_its_own_rows(data):
     model = XSPNClassifier(random_state=0, **choices).fit(X, y)
     for index in range(3):
         alone = XSPN(random_state=0, **choices).fit(X[y == index]).circuit_
-        given = np.column_stack([worlds(6), np.full(64, index)])
-        expected = alone.log_likelihood(worlds(6)) + np.log((y == index).mean())
+        given = np.column_stack([all_assignments(6), np.full(64, index)])
+        expected = alone.log_likelihood(all_assignments(6)) + np.log((y == index).mean())
         np.testing.assert_allclose(model.circuit_.log_likelihood(given), expected, rtol=1e-9)
 
 
@@ -80,7 +82,7 @@ def test_missing_values_are_summed_out(model, data, rng):
     X = data[0][:30].astype(float)
     X[rng.random(X.shape) < 0.5] = np.nan
     X[0] = np.nan
-    everything = worlds(6)
+    everything = all_assignments(6)
     given_class = [
         np.exp(model.circuit_.log_likelihood(np.column_stack([everything, np.full(64, c)]))) for c in range(3)
     ]

@@ -25,8 +25,8 @@ def test_scikit_learn_checks(estimator, check):
 def test_the_result_is_a_circuit_that_answers_every_query():
     model = MEVM(n_components=3, random_state=0).fit(rows())
     assert isinstance(model.circuit_, Circuit)
-    worlds = model.circuit_.oracle.assignments
-    assert np.exp(model.score_samples(worlds)).sum() == pytest.approx(1)
+    all_assignments = model.circuit_.oracle.assignments
+    assert np.exp(model.score_samples(all_assignments)).sum() == pytest.approx(1)
     partial = np.where(np.arange(6) < 3, np.nan, rows(5, 1))
     np.testing.assert_allclose(model.score_samples(partial), model.circuit_.oracle.log_likelihood(partial))
     assert not np.isnan(model.impute(partial)).any()

@@ -15,32 +15,32 @@ N = 240
 
 
 def survey(rng, rows=N):
-    """Two kinds of people, told apart by many types of columns, with holes of every spelling."""
+    """Two kinds of people, told apart by many types of columns, with missing values of every spelling."""
     kind = rng.random(rows) < 0.5
 
-    def holes(values, missing, share=0.06):
-        return [missing if rng.random() < share else value for value in values]
+    def with_missing(values, missing, fraction=0.06):
+        return [missing if rng.random() < fraction else value for value in values]
 
     colours = np.where(kind, rng.choice(["red", "green", "blue"], rows), rng.choice(["blue", "green"], rows))
     shapes, sizes = ["square", "round", "odd"], ["small", "medium", "large"]
     frame = {
-        "colour": pd.Series(holes(colours, None), dtype=object),
-        "answer": pd.Series(holes(np.where(kind, "yes", "no"), np.nan), dtype="str"),
-        "word": pd.array(holes(rng.choice(["this", "that", "other"], rows), None), dtype="string"),
+        "colour": pd.Series(with_missing(colours, None), dtype=object),
+        "answer": pd.Series(with_missing(np.where(kind, "yes", "no"), np.nan), dtype="str"),
+        "word": pd.array(with_missing(rng.choice(["this", "that", "other"], rows), None), dtype="string"),
         "flag": rng.random(rows) < np.where(kind, 0.8, 0.2),
-        "flag_or_not": pd.array(holes((~kind).tolist(), None), dtype="boolean"),
-        "flag_or_none": pd.Series(holes(kind.tolist(), None), dtype=object),
-        "shape": pd.Categorical(holes(rng.choice(shapes[:2], rows), None), categories=shapes),
-        "size": pd.Categorical(holes(rng.choice(sizes, rows), None), categories=sizes, ordered=True),
+        "flag_or_not": pd.array(with_missing((~kind).tolist(), None), dtype="boolean"),
+        "flag_or_none": pd.Series(with_missing(kind.tolist(), None), dtype=object),
+        "shape": pd.Categorical(with_missing(rng.choice(shapes[:2], rows), None), categories=shapes),
+        "size": pd.Categorical(with_missing(rng.choice(sizes, rows), None), categories=sizes, ordered=True),
         "level": pd.Categorical(rng.choice([10, 20, 30], rows), categories=[10, 20, 30], ordered=True),
         "children": rng.poisson(np.where(kind, 1, 3), rows),
-        "pets": pd.array(holes(rng.poisson(2, rows).tolist(), None), dtype="Int64"),
+        "pets": pd.array(with_missing(rng.poisson(2, rows).tolist(), None), dtype="Int64"),
         "age": np.where(kind, 30, 60) + rng.integers(-9, 10, rows),
         "height": rng.normal(np.where(kind, 1.6, 1.8), 0.1),
-        "weight": pd.array(holes(rng.normal(70, 5, rows).tolist(), None), dtype="Float64"),
+        "weight": pd.array(with_missing(rng.normal(70, 5, rows).tolist(), None), dtype="Float64"),
         "short": rng.normal(size=rows).astype(np.float32),
         "bit": rng.integers(0, 2, rows),
-        "maybe": holes(rng.integers(0, 2, rows).astype(float).tolist(), np.nan),
+        "maybe": with_missing(rng.integers(0, 2, rows).astype(float).tolist(), np.nan),
         "same": ["always"] * rows,
     }
     return pd.DataFrame(frame).set_index(pd.Index([f"person {i}" for i in range(rows)]))
@@ -81,7 +81,7 @@ def test_samples_have_the_types_and_labels_of_the_table(model, frame):
 
 
 @pytest.mark.parametrize("method", ["marginal", "mpe", "sample"])
-def test_imputation_fills_holes_and_nothing_else(model, frame, method):
+def test_imputation_fills_missing_values_and_nothing_else(model, frame, method):
     before = frame.copy(deep=True)
     filled = model.impute(frame, method=method, random_state=0)
     same_types(frame, filled)
@@ -155,11 +155,11 @@ def test_one_column(frame, name):
 
 
 def test_rows_and_columns_without_any_value(frame):
-    holes = frame[["colour", "children", "height"]].astype(object)
-    holes.iloc[::4] = None
-    holes["nothing"] = np.nan
-    model = XSPN(random_state=0).fit(holes)
-    scores = model.score_samples(holes)
+    partial = frame[["colour", "children", "height"]].astype(object)
+    partial.iloc[::4] = None
+    partial["nothing"] = np.nan
+    model = XSPN(random_state=0).fit(partial)
+    scores = model.score_samples(partial)
     np.testing.assert_allclose(scores[::4], 0.0, atol=1e-12)
     assert np.isfinite(scores).all()
     assert model.schema_.domains[3] == Domain.binary()
@@ -253,15 +253,15 @@ def test_imputation_copies_what_is_seen(rng, method):
     }
     frame = pd.DataFrame(whole, index=range(100, 100 + n))
     model = XSPN(random_state=0).fit(frame)
-    holes = frame.copy()
+    partial = frame.copy()
     for name in list(frame)[2:]:
-        holes.iloc[rng.choice(n, 7, replace=False), list(frame).index(name)] = None
-    filled = model.impute(holes, method=method, random_state=0)
-    same_types(holes, filled)
+        partial.iloc[rng.choice(n, 7, replace=False), list(frame).index(name)] = None
+    filled = model.impute(partial, method=method, random_state=0)
+    same_types(partial, filled)
     assert not filled.isna().any().any()
-    for name in holes:
-        seen = holes[name].notna()
-        assert filled[name][seen].tolist() == holes[name][seen].tolist(), name
+    for name in partial:
+        seen = partial[name].notna()
+        assert filled[name][seen].tolist() == partial[name][seen].tolist(), name
 
 
 def test_imputation_copies_what_is_seen_in_arrays(rng):
@@ -273,11 +273,11 @@ def test_imputation_copies_what_is_seen_in_arrays(rng):
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_imputation_copies_what_is_seen_in_arrays_of_words(rng):
     words = pd.DataFrame({"first": ["a", "bb", "ccc"] * 20, "second": rng.choice(["x", "a longer word"], 60)})
-    holes = words.to_numpy(dtype=object)
-    holes[::4, 0], holes[1::5, 1] = None, None
-    filled = XSPN(random_state=0).fit(words).impute(holes)
-    seen = ~pd.isna(holes)
-    assert (filled[seen] == holes[seen]).all()
+    partial = words.to_numpy(dtype=object)
+    partial[::4, 0], partial[1::5, 1] = None, None
+    filled = XSPN(random_state=0).fit(words).impute(partial)
+    seen = ~pd.isna(partial)
+    assert (filled[seen] == partial[seen]).all()
     assert set(filled.ravel()) == set(words.to_numpy().ravel())
 
 
@@ -291,9 +291,9 @@ def test_a_column_of_one_word(rng, tmp_path):
         table = model.circuit_.marginals({"other": other[0]})
         assert table[0, 0, 0] == 1.0
         assert np.isnan(table[0, 0, 1:]).all()
-        holes = frame.copy()
-        holes.loc[::3, "same"] = None
-        assert model.impute(holes)["same"].tolist() == ["word"] * n
+        partial = frame.copy()
+        partial.loc[::3, "same"] = None
+        assert model.impute(partial)["same"].tolist() == ["word"] * n
 
 
 @pytest.mark.parametrize("dtype", ["period[D]", "string", "Int8", "float32"])

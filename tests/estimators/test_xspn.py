@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from support.learning import exchangeable_table, random_table, two_clusters, worlds
+from support.learning import all_assignments, exchangeable_table, random_table, two_clusters
 from xspn import XSPN, Circuit
 from xspn.core.errors import DataError, ParameterError
 from xspn.estimators import xspn as xspn_module
@@ -19,7 +19,7 @@ def table(rng):
 
 
 @pytest.fixture
-def holes(rng, table):
+def partial(rng, table):
     """Some rows of the table with some values missing."""
     rows = table[:40].astype(float)
     rows[rng.random(rows.shape) < 0.4] = np.nan
@@ -41,19 +41,19 @@ def test_the_score_is_the_mean_of_the_samples_scores(model, table):
     np.testing.assert_allclose(scores, model.circuit_.log_likelihood(table))
 
 
-def test_missing_values_are_summed_out(model, holes):
+def test_missing_values_are_summed_out(model, partial):
     oracle = model.circuit_.oracle
-    np.testing.assert_allclose(model.score_samples(holes), oracle.log_likelihood(holes), atol=1e-9)
+    np.testing.assert_allclose(model.score_samples(partial), oracle.log_likelihood(partial), atol=1e-9)
 
 
-def test_marginals_are_those_of_the_circuit_given_the_row(model, holes):
-    found = model.predict_marginals(holes)
-    assert found.shape == holes.shape
-    seen = ~np.isnan(holes)
-    np.testing.assert_allclose(found[seen], holes[seen])
-    everything = worlds(6)
+def test_marginals_are_those_of_the_circuit_given_the_row(model, partial):
+    found = model.predict_marginals(partial)
+    assert found.shape == partial.shape
+    seen = ~np.isnan(partial)
+    np.testing.assert_allclose(found[seen], partial[seen])
+    everything = all_assignments(6)
     chances = np.exp(model.circuit_.log_likelihood(everything))
-    for row, answer in zip(holes, found, strict=True):
+    for row, answer in zip(partial, found, strict=True):
         agree = ((everything == row) | np.isnan(row)).all(axis=1)
         np.testing.assert_allclose(answer, chances[agree] @ everything[agree] / chances[agree].sum(), atol=1e-9)
 
@@ -70,28 +70,28 @@ def test_samples_are_rows_of_zeros_and_ones_that_the_seed_decides(model):
 
 
 @pytest.mark.parametrize("method", ["marginal", "mpe", "sample"])
-def test_imputation_fills_what_is_missing_and_nothing_else(model, holes, method):
-    before = holes.copy()
-    filled = model.impute(holes, method=method, random_state=1)
+def test_imputation_fills_what_is_missing_and_nothing_else(model, partial, method):
+    before = partial.copy()
+    filled = model.impute(partial, method=method, random_state=1)
     assert set(np.unique(filled)) <= {0.0, 1.0}
-    seen = ~np.isnan(holes)
-    np.testing.assert_array_equal(filled[seen], holes[seen])
-    np.testing.assert_array_equal(holes, before)
+    seen = ~np.isnan(partial)
+    np.testing.assert_array_equal(filled[seen], partial[seen])
+    np.testing.assert_array_equal(partial, before)
 
 
-def test_each_method_keeps_its_promise(model, holes):
-    missing = np.isnan(holes)
-    likelier = model.predict_marginals(holes) > 0.5
-    np.testing.assert_array_equal(model.impute(holes)[missing], likelier[missing])
-    everything = worlds(6)
+def test_each_method_keeps_its_promise(model, partial):
+    missing = np.isnan(partial)
+    likelier = model.predict_marginals(partial) > 0.5
+    np.testing.assert_array_equal(model.impute(partial)[missing], likelier[missing])
+    everything = all_assignments(6)
     logs = model.circuit_.log_likelihood(everything)
-    best = model.impute(holes, method="mpe")
-    for row, completion in zip(holes, best, strict=True):
+    best = model.impute(partial, method="mpe")
+    for row, completion in zip(partial, best, strict=True):
         agree = ((everything == row) | np.isnan(row)).all(axis=1)
         found = model.circuit_.log_likelihood(completion[None, :])[0]
         if model.circuit_.mpe(row[None, :]).exact:
             assert found == pytest.approx(logs[agree].max())
-    first, again = (model.impute(holes, method="sample", random_state=2) for _ in range(2))
+    first, again = (model.impute(partial, method="sample", random_state=2) for _ in range(2))
     np.testing.assert_array_equal(first, again)
 
 
@@ -102,22 +102,22 @@ def test_whole_tables_come_back_as_a_copy(model, table):
         assert not np.shares_memory(filled, whole)
 
 
-def test_an_unknown_method_is_refused(model, holes):
+def test_an_unknown_method_is_refused(model, partial):
     with pytest.raises(ParameterError, match="expected method 'marginal', 'mpe' or 'sample', found 'mean'"):
-        model.impute(holes, method="mean")
+        model.impute(partial, method="mean")
 
 
 # -- frames and names ------------------------------------------------------------------------------------------------
 
 
-def test_names_of_a_frame_are_kept(table, holes):
+def test_names_of_a_frame_are_kept(table, partial):
     pandas = pytest.importorskip("pandas")
     names = ["ann", "bob", "cy", "dan", "eve", "fay"]
     model = XSPN(**SMALL).fit(pandas.DataFrame(table, columns=names))
     assert list(model.feature_names_in_) == names
     assert list(model.circuit_.names) == names
     assert model.n_features_in_ == 6
-    frame = pandas.DataFrame(holes, columns=names, index=[f"row {i}" for i in range(40)])
+    frame = pandas.DataFrame(partial, columns=names, index=[f"row {i}" for i in range(40)])
     for method in ("marginal", "mpe", "sample"):
         filled = model.impute(frame, method=method, random_state=0)
         assert isinstance(filled, pandas.DataFrame)
@@ -125,7 +125,7 @@ def test_names_of_a_frame_are_kept(table, holes):
         assert list(filled.index) == list(frame.index)
         assert not filled.isna().any().any()
     assert model.circuit_.marginals({"bob": 1}).shape == (1, 6, 2)
-    np.testing.assert_allclose(model.score_samples(frame), model.circuit_.log_likelihood(holes))
+    np.testing.assert_allclose(model.score_samples(frame), model.circuit_.log_likelihood(partial))
 
 
 def test_the_kind_of_table_does_not_matter(table):

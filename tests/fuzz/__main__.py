@@ -76,7 +76,7 @@ def one_again(target, seed, scratch):
 
 
 def many(chosen, base, args, scratch):
-    """Run cases until the time is over; the target that is furthest behind its share of the time goes next."""
+    """Run cases until the time is over; the target that is furthest behind its part of the time goes next."""
     say(f"seed {base}, {args.seconds:g} s, {', '.join(chosen)}")
     started = time.monotonic()
     prepare()

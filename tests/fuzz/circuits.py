@@ -29,7 +29,7 @@ from xspn.core.errors import EvidenceError, QueryError
 from xspn.io import open_program, save_program
 from xspn.leaves import leaves
 
-MOST_WORLDS = 256
+MOST_ASSIGNMENTS = 256
 NAMES = tuple(name for name in ("numpy", "numba", "torch") if find_spec(name) is not None)  # back ends
 TINY = (1e-9, 1e-20, 1e-160, 1e-300)
 LEAST_LOG_WEIGHT = -700.0
@@ -125,11 +125,11 @@ def random_circuit(rng):
     if rng.random() < 0.08:
         return of_examples(rng)
     kinds = [[2] * 6, [2, 2, 2, 3, 4], [2, 3, None, None], [None] * 3 + [2]][int(rng.integers(4))]
-    sizes, worlds = [], 1
+    sizes, n_assignments = [], 1
     for k in rng.choice(np.array(kinds, dtype=object), size=int(rng.integers(1, 10))):
-        if worlds * (k or 1) <= MOST_WORLDS:
+        if n_assignments * (k or 1) <= MOST_ASSIGNMENTS:
             sizes.append(k)
-            worlds *= k or 1
+            n_assignments *= k or 1
     width = len(sizes) + int(rng.integers(0, 3))
     columns = sorted(int(c) for c in rng.choice(width, size=len(sizes), replace=False))
     builder = AnyBuilder(rng, dict(zip(columns, sizes, strict=True)))
@@ -149,18 +149,18 @@ def of_examples(rng):
         for family in families:
             parts.append(family.example(rng, first))
             first += len(parts[-1].variables)
-        if np.prod([float(d.cardinality or 1) for part in parts for d in part.domains]) <= MOST_WORLDS:
+        if np.prod([float(d.cardinality or 1) for part in parts for d in part.domains]) <= MOST_ASSIGNMENTS:
             return Circuit(Sum([0.25, 0.75], [Product(parts), Product(parts)]))
     return Circuit(Bernoulli(0, p=0.5))
 
 
 def random_rows(rng, circuit, meaning, count):
     """Rows of any probability: whole, in part or wholly missing; spare columns may hold anything."""
-    rows = meaning.worlds[rng.integers(len(meaning.worlds), size=count)]
+    rows = meaning.all_assignments[rng.integers(len(meaning.all_assignments), size=count)]
     if rng.random() < 0.7:
         logs = meaning.joint(np.full(circuit.n_variables, np.nan))
         chances = np.exp(logs - log_sum(logs))
-        rows = meaning.worlds[rng.choice(len(chances), size=count, p=chances / chances.sum())]
+        rows = meaning.all_assignments[rng.choice(len(chances), size=count, p=chances / chances.sum())]
     drawn = circuit.sample(count, random_state=int(rng.integers(2**31)))
     rows[:, meaning.real] = drawn[:, meaning.real]
     if meaning.real and rng.random() < 0.3:
@@ -310,7 +310,7 @@ def check_samples(rng, asked, meaning, rows, logs, name):
     logs = meaning.joint(np.full(rows.shape[1], np.nan))
     for v in meaning.discrete:
         for k in range(meaning.sizes[v]):
-            chance = float(np.clip(np.exp(log_sum(logs[meaning.worlds[:, v] == k])), 0, 1))
+            chance = float(np.clip(np.exp(log_sum(logs[meaning.all_assignments[:, v] == k])), 0, 1))
             check_frequency(int((drawn[:, v] == k).sum()), count, chance, f"sample, {name}, variable {v}")
     for v in meaning.real:
         value = float(np.median(drawn[:, v])) + float(rng.normal())

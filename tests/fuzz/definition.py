@@ -105,11 +105,11 @@ def leaf_moments(leaf, row):
     missing = np.isnan(row)
     if normal_parameters(leaf) is None:
         sizes = [domain.cardinality for domain in leaf.domains]
-        worlds = np.array(list(product(*(range(k) for k in sizes))), dtype=float)
-        logs = np.where(((worlds == row) | missing).all(axis=1), leaf_log(leaf, worlds), -np.inf)
+        all_assignments = np.array(list(product(*(range(k) for k in sizes))), dtype=float)
+        logs = np.where(((all_assignments == row) | missing).all(axis=1), leaf_log(leaf, all_assignments), -np.inf)
         chances = np.exp(logs - log_sum(logs))
-        mean = chances @ worlds
-        return mean, (chances[:, None] * (worlds - mean)).T @ (worlds - mean)
+        mean = chances @ all_assignments
+        return mean, (chances[:, None] * (all_assignments - mean)).T @ (all_assignments - mean)
     mean, covariance = normal_parameters(leaf)
     out, left = row.copy(), np.zeros_like(covariance)
     if missing.any():
@@ -138,7 +138,7 @@ def once_a_row(answer):
 
 @dataclass(frozen=True)
 class Definition:
-    """A circuit by its definition; `worlds` are all assignments of the discrete variables."""
+    """A circuit by its definition; `all_assignments` are those of the discrete variables."""
 
     circuit: object
     kept: dict = field(default_factory=dict)
@@ -160,7 +160,7 @@ class Definition:
         return [v for v in self.scope if self.sizes[v] is None]
 
     @cached_property
-    def worlds(self):
+    def all_assignments(self):
         table = list(product(*(range(self.sizes[v]) for v in self.discrete)))
         out = np.full((len(table), self.circuit.n_variables), np.nan)
         out[:, self.discrete] = np.array(table, dtype=float).reshape(len(table), len(self.discrete))
@@ -182,18 +182,18 @@ class Definition:
         return values[-1]
 
     @cached_property
-    def _of_worlds(self):
-        return self.whole_log(self.worlds)
+    def _of_assignments(self):
+        return self.whole_log(self.all_assignments)
 
     @once_a_row
     def joint(self, row):
-        """log P(world, what the row says): (worlds,), −inf where they disagree."""
+        """log P(assignment, what the row says): (assignments,), −inf where they disagree."""
         known = [v for v in self.discrete if not np.isnan(row[v])]
-        agrees = (self.worlds[:, known] == row[known]).all(axis=1)
+        agrees = (self.all_assignments[:, known] == row[known]).all(axis=1)
         if np.isnan(row[self.real]).all():
-            return np.where(agrees, self._of_worlds, -np.inf)
-        out = np.full(len(self.worlds), -np.inf)
-        rows = self.worlds[agrees]
+            return np.where(agrees, self._of_assignments, -np.inf)
+        out = np.full(len(self.all_assignments), -np.inf)
+        rows = self.all_assignments[agrees]
         rows[:, self.real] = row[self.real]
         out[agrees] = self.whole_log(rows)
         return out
@@ -207,13 +207,13 @@ class Definition:
         joint = self.joint(row)
         total = log_sum(joint)
         return {
-            v: np.exp([log_sum(joint[self.worlds[:, v] == k]) - total for k in range(self.sizes[v])])
+            v: np.exp([log_sum(joint[self.all_assignments[:, v] == k]) - total for k in range(self.sizes[v])])
             for v in self.discrete
         }
 
     def count_distribution(self, variables, row):
         joint = self.joint(row)
-        ones = (self.worlds[:, variables] == 1).sum(axis=1)
+        ones = (self.all_assignments[:, variables] == 1).sum(axis=1)
         return np.exp([log_sum(joint[ones == k]) - log_sum(joint) for k in range(len(variables) + 1)])
 
     @cached_property
@@ -257,8 +257,8 @@ class Definition:
             means.append(mean)
             spreads.append(spread)
         weights, means = np.exp(np.array(logs) - log_sum(logs)), np.array(means)
-        centre = means[np.argmax(weights)]  # so that the differences below keep their digits
-        mean = centre + weights @ (means - centre)
+        center = means[np.argmax(weights)]  # so that the differences below keep their digits
+        mean = center + weights @ (means - center)
         away = means - mean
         return mean, np.tensordot(weights, spreads, axes=1) + (weights[:, None] * away).T @ away
 

@@ -66,32 +66,34 @@ def attendance(bonus, guests):
 
 @pytest.fixture(scope="module")
 def workshop():
-    """All 2¹¹ worlds and their probabilities by the definition, and the circuit."""
+    """All 2¹¹ assignments and their probabilities by the definition, and the circuit."""
     n = 10
     guests = list(product((0, 1), repeat=n))
-    worlds, chances, branches = [], [], []
+    all_assignments, chances, branches = [], [], []
     for hot, prior, bonus in ((1, 0.3, 0.4), (0, 0.7, -0.2)):
         scores = [attendance(bonus, x) for x in guests]
-        worlds += [(hot, *x) for x in guests]
+        all_assignments += [(hot, *x) for x in guests]
         chances += [prior * score / sum(scores) for score in scores]
         one_of_each = [log(attendance(bonus, [1] * k + [0] * (n - k)) / sum(scores)) for k in range(n + 1)]
         branches.append(Product([Bernoulli(0, p=hot), Exchangeable(range(1, n + 1), one_of_each)]))
-    return np.array(worlds, dtype=float), np.array(chances), Circuit(Sum([0.3, 0.7], branches))
+    return np.array(all_assignments, dtype=float), np.array(chances), Circuit(Sum([0.3, 0.7], branches))
 
 
 def test_the_workshop(workshop):
-    worlds, chances, circuit = workshop
-    np.testing.assert_allclose(np.exp(circuit.log_likelihood(worlds)), chances, rtol=1e-12)
-    guests = worlds[:, 1:].sum(axis=1).astype(int)
+    all_assignments, chances, circuit = workshop
+    np.testing.assert_allclose(np.exp(circuit.log_likelihood(all_assignments)), chances, rtol=1e-12)
+    guests = all_assignments[:, 1:].sum(axis=1).astype(int)
     np.testing.assert_allclose(
         circuit.count_distribution(range(1, 11)), np.bincount(guests, weights=chances), rtol=1e-12
     )
-    known = (worlds[:, :4] == [1, 1, 1, 0]).all(axis=1)
-    expected = chances[known & (worlds[:, 4] == 1)].sum() / chances[known].sum()
+    known = (all_assignments[:, :4] == [1, 1, 1, 0]).all(axis=1)
+    expected = chances[known & (all_assignments[:, 4] == 1)].sum() / chances[known].sum()
     assert circuit.marginals({0: 1, 1: 1, 2: 1, 3: 0})[0, 4, 1] == pytest.approx(expected, rel=1e-12)
     best = circuit.mpe({1: 1, 2: 1})
     assert best.exact
-    assert np.exp(best.log_prob[0]) == pytest.approx(chances[(worlds[:, 1:3] == 1).all(axis=1)].max(), rel=1e-12)
+    assert np.exp(best.log_prob[0]) == pytest.approx(
+        chances[(all_assignments[:, 1:3] == 1).all(axis=1)].max(), rel=1e-12
+    )
     assert best.values.tolist() == [[1] * 11]
 
 

@@ -16,17 +16,17 @@ def indicator(variable, value):
 
 
 @settings(max_examples=100)
-@given(cases(most_worlds=500))
+@given(cases(most_assignments=500))
 def test_a_circuit_known_to_be_selective_is_so(case):
-    """In every world at most one child of positive weight is positive, at every sum."""
+    """In every assignment at most one child of positive weight is positive, at every sum."""
     circuit, _ = case
     if circuit.why_not_selective() is not None:
         return
-    worlds = circuit.oracle.assignments
+    all_assignments = circuit.oracle.assignments
     for node in circuit.graph.nodes:
         if isinstance(node, Sum):
             live = [c for c, w in zip(node.children, node.weights, strict=True) if w > 0]
-            values = [np.exp(Circuit(c, n_variables=circuit.n_variables).log_likelihood(worlds)) for c in live]
+            values = [np.exp(Circuit(c, n_variables=circuit.n_variables).log_likelihood(all_assignments)) for c in live]
             assert ((np.array(values) > 0).sum(axis=0) <= 1).all()
 
 

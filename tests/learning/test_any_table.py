@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.learning import total_probability, worlds
+from support.learning import all_assignments, total_probability
 from xspn.circuit import Circuit
 from xspn.learning.clustering import clusterings
 from xspn.learning.config import LearnConfig, PublishedProgram
@@ -58,13 +58,13 @@ def check(table, weights, config):
     n = table.shape[1]
     assert sorted(circuit.scope) == list(range(n))
     assert total_probability(circuit) == pytest.approx(1, abs=1e-9)
-    logs = circuit.log_likelihood(worlds(n))
+    logs = circuit.log_likelihood(all_assignments(n))
     if config.smoothing > 0:
         assert np.isfinite(logs).all()
     else:
         assert np.isfinite(circuit.log_likelihood(data.bits)).all(), "what was seen is possible"
     marginals = circuit.marginals(np.full((1, n), np.nan))[0, :, 1]
-    np.testing.assert_allclose(marginals, np.exp(logs) @ worlds(n), atol=1e-9)
+    np.testing.assert_allclose(marginals, np.exp(logs) @ all_assignments(n), atol=1e-9)
     for entry in learned.trace:
         assert set(entry.variables) <= set(circuit.graph.nodes[entry.node].scope)
 

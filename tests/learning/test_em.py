@@ -22,7 +22,7 @@ def coins(*p):
 
 
 @settings(max_examples=150)
-@given(cases(most_variables=7, most_worlds=200))
+@given(cases(most_variables=7, most_assignments=200))
 def test_no_pass_lowers_the_log_likelihood(case):
     circuit, rng = case
     rows = random_rows(rng, circuit, 30)
@@ -36,7 +36,7 @@ def test_no_pass_lowers_the_log_likelihood(case):
 
 
 @settings(max_examples=60)
-@given(cases(most_variables=6, most_worlds=100))
+@given(cases(most_variables=6, most_assignments=100))
 def test_expected_statistics_are_those_of_each_leaf_and_edge(case):
     """Against the definition: flows by enumeration of which nodes a row uses, statistics by the leaves themselves."""
     circuit, rng = case
@@ -80,17 +80,17 @@ def flows_by_definition(graph, rows, weights):
     for index in range(len(graph) - 1, -1, -1):
         node, own = graph.nodes[index], flow[index]["total"]
         for place, child in enumerate(graph.child_ids(node)):
-            share = own
+            fraction = own
             if isinstance(node, Sum):
-                share = own * np.divide(
+                fraction = own * np.divide(
                     node.weights[place] * values[child], values[index], where=values[index] > 0, out=np.zeros(len(rows))
                 )
-                flow[index]["edges"].append(share)
-            flow[child]["total"] = flow[child]["total"] + share
+                flow[index]["edges"].append(fraction)
+            flow[child]["total"] = flow[child]["total"] + fraction
     return flow
 
 
-@given(cases(most_variables=6, most_worlds=100), st.integers(1, 12))
+@given(cases(most_variables=6, most_assignments=100), st.integers(1, 12))
 @settings(max_examples=40)
 def test_mini_batches_never_end_below_the_start(case, batch_size):
     circuit, rng = case
@@ -104,8 +104,10 @@ def test_weights_count_as_repeated_rows():
     rows = np.array([[0, 1], [1, np.nan], [1, 1]])
     weighted = circuit.fit_parameters(rows, n_iter=5, sample_weight=[2, 1, 3], smoothing=0.1, tol=0)
     repeated = circuit.fit_parameters(np.repeat(rows, [2, 1, 3], axis=0), n_iter=5, smoothing=0.1, tol=0)
-    worlds = circuit.oracle.assignments
-    np.testing.assert_allclose(weighted.log_likelihood(worlds), repeated.log_likelihood(worlds), atol=1e-12)
+    all_assignments = circuit.oracle.assignments
+    np.testing.assert_allclose(
+        weighted.log_likelihood(all_assignments), repeated.log_likelihood(all_assignments), atol=1e-12
+    )
 
 
 def test_a_shared_leaf_learns_from_all_its_parents():

@@ -1,11 +1,11 @@
-"""Bags: a uniform mixture of circuits on bootstrap samples, still one circuit, the same for any number of workers."""
+"""Bagged ensembles: uniform mixtures of circuits on bootstrap samples, the same for any number of workers."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from support.learning import random_table, total_probability, two_clusters, worlds
+from support.learning import all_assignments, random_table, total_probability, two_clusters
 from xspn import Sum
 from xspn.circuit import Circuit
 from xspn.core.errors import ParameterError
@@ -73,7 +73,7 @@ def test_rows_are_drawn_by_their_weights(rng):
 
 def test_fractional_weights_are_taken(rng):
     circuit = learned_ensemble(random_table(rng, 60, 4), 2, weights=rng.random(60))
-    assert np.isfinite(circuit.log_likelihood(worlds(4))).all()
+    assert np.isfinite(circuit.log_likelihood(all_assignments(4))).all()
 
 
 def test_progress_counts_the_circuits(rng):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from support.learning import exchangeable_table, random_table, summary
-from xspn import exchangeability_test
+from xspn import exchangeability_test, exchangeable_groups
 from xspn.core.errors import DataError, DataTypeError, ParameterError, QueryError, RegistryError
 from xspn.learning.exchangeability import full_test, global_test, pairwise_test
 
@@ -58,6 +58,25 @@ def test_the_verdict_depends_on_the_level():
 def test_tables_that_say_nothing_are_not_rejected(X):
     for method in ("global", "pairwise", "full"):
         assert not exchangeability_test(X, method=method).rejects(0.05)
+
+
+N = np.nan
+
+
+@pytest.mark.parametrize(
+    ("X", "domains"),
+    [
+        ([[0.5], [1.5], [2.5]], None),  # one column
+        ([[2, 2, 2], [2, 2, 2]], None),  # one value
+        ([[2, N, 2], [N, 2, N], [2, 2, N]], None),  # one value, and cells missing
+        ([[1, N], [0, N], [1, N]], None),  # one column of which something is seen
+        ([[0.5, N], [1.5, N], [2.5, N]], "real"),
+    ],
+)
+def test_tables_in_which_nothing_can_differ(X, domains):
+    assert exchangeability_test(X, domains=domains).p_value == 1.0
+    groups = exchangeable_groups(X, domains=domains)
+    assert sorted(v for group in groups for v in group.variables) == list(range(len(X[0])))
 
 
 def test_bad_tables_are_refused_by_their_place(rng):

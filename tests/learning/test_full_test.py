@@ -16,14 +16,14 @@ def by_enumeration(table, weights):
     """Statistic and degrees of freedom, cell by cell."""
     n = table.shape[1]
     statistic, cells, classes = 0.0, 0, set()
-    for world in product((0, 1), repeat=n):
-        observed = weights[(table == world).all(axis=1)].sum()
-        same_count = weights[table.sum(axis=1) == sum(world)].sum()
+    for assignment in product((0, 1), repeat=n):
+        observed = weights[(table == assignment).all(axis=1)].sum()
+        same_count = weights[table.sum(axis=1) == sum(assignment)].sum()
         if same_count > 0:
-            expected = same_count / comb(n, sum(world))
+            expected = same_count / comb(n, sum(assignment))
             statistic += (observed - expected) ** 2 / expected
             cells += 1
-            classes.add(sum(world))
+            classes.add(sum(assignment))
     return statistic, cells - 1 - (len(classes) - 1)
 
 

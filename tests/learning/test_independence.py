@@ -91,17 +91,17 @@ def test_independent_blocks_are_separated(rng):
     assert [group.tolist() for group in independent_groups(summary(table), 5.0)] == [[0, 2], [1, 3]]
 
 
-def test_holes_do_not_make_variables_look_independent(rng):
-    """The limit of a pair shrinks with the share of rows that have both, as its statistic does."""
+def test_missing_values_do_not_make_variables_look_independent(rng):
+    """The limit of a pair shrinks with the fraction of rows that have both, as its statistic does."""
     X = (rng.random((4000, 2)) < 0.5).astype(float)
     X[:, 1] = np.where(rng.random(4000) < 0.08, X[:, 0], X[:, 1])
-    holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
-    whole, partial = summary(X), summary(holes[~np.isnan(holes).all(axis=1)])
-    share = float(partial.seen_pairs[0, 1]) / partial.total
-    at = g_statistics(partial)[0, 1] / (2 * share)
+    partial = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    whole, partial = summary(X), summary(partial[~np.isnan(partial).all(axis=1)])
+    fraction = float(partial.seen_pairs[0, 1]) / partial.total
+    at = g_statistics(partial)[0, 1] / (2 * fraction)
     assert dependent_pairs(partial, at - 0.01)[0, 1]
     assert not dependent_pairs(partial, at + 0.01)[0, 1]
-    assert share < 0.6
+    assert fraction < 0.6
     assert dependent_pairs(whole, 5.0)[0, 1]
 
 

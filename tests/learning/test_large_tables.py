@@ -36,7 +36,7 @@ def answers(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
     return (rng.random((rows, columns)) < 1 / (1 + np.exp(-2 * hidden * loads))).astype(np.uint8)
 
 
-def with_holes(rng: np.random.Generator, table: np.ndarray) -> np.ndarray:
+def with_missing(rng: np.random.Generator, table: np.ndarray) -> np.ndarray:
     return np.where(rng.random(table.shape) < 0.1, np.nan, table)
 
 
@@ -55,11 +55,11 @@ def test_circuits_of_many_bits_are_those_of_few(rng, monkeypatch, rows, columns,
     assert in_blocks.log_likelihood(table) == pytest.approx(at_once.log_likelihood(table), rel=1e-9)
 
 
-@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("missing_rate", [False, True])
 @pytest.mark.parametrize("method", ["global", "pairwise"])
-def test_tests_of_many_bits_are_those_of_few(rng, monkeypatch, holes, method):
+def test_tests_of_many_bits_are_those_of_few(rng, monkeypatch, missing_rate, method):
     table = answers(rng, 60, 70)
-    table = with_holes(rng, table) if holes else table
+    table = with_missing(rng, table) if missing_rate else table
     at_once = exchangeability_test(table, method)
     monkeypatch.setattr(bits_module, "WIDEST_AT_ONCE", 16)
     in_blocks = exchangeability_test(table, method)
@@ -77,7 +77,7 @@ def test_groups_of_many_bits_are_those_of_few(rng, monkeypatch):
 
 
 def test_many_bits_with_missing_cells_are_learned(rng, monkeypatch):
-    table = with_holes(rng, answers(rng, 150, 40))
+    table = with_missing(rng, answers(rng, 150, 40))
     at_once = XSPN(random_state=0).fit(table).score(table)
     monkeypatch.setattr(bits_module, "WIDEST_AT_ONCE", 16)
     assert XSPN(random_state=0).fit(table).score(table) == pytest.approx(at_once, rel=0.1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from support.learning import random_table, summary, total_probability, worlds
+from support.learning import all_assignments, random_table, summary, total_probability
 from xspn.circuit import Circuit
 from xspn.learning.leaf_learners import LeafData, LeafOptions, leaf_learners
 from xspn.learning.leaf_learners.blocks import blocks_of_similar_means
@@ -108,7 +108,7 @@ def test_leaves_are_distributions_over_their_variables(case, name):
     found = leaf_learners[name](case.data(), np.array([1, 2, 4, 7]), LeafOptions())
     assert sorted(found.node.scope) == [1, 2, 4, 7]
     rows = np.full((16, 8), np.nan)
-    rows[:, [1, 2, 4, 7]] = worlds(4)
+    rows[:, [1, 2, 4, 7]] = all_assignments(4)
     logs = Circuit(found.node).log_likelihood(rows)
     assert np.exp(logs).sum() == pytest.approx(1, abs=1e-12)
     assert np.isfinite(logs).all()
@@ -138,7 +138,7 @@ def test_parameters_by_hand():
 
     def chances(name, options):
         node = leaf_learners[name](data, np.arange(2), options).node
-        return np.exp(Circuit(node, n_variables=2).log_likelihood(worlds(2)))
+        return np.exp(Circuit(node, n_variables=2).log_likelihood(all_assignments(2)))
 
     # ones: 3 and 4 of 5; counts of ones: 1, 1, 3
     half = LeafOptions(0.5)

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from support.learning import learned, random_table, total_probability, two_clusters, worlds
+from support.learning import all_assignments, learned, random_table, total_probability, two_clusters
 from xspn import Bernoulli, Exchangeable, Product, Sum
 from xspn.circuit import Circuit
 from xspn.data.table import Table
@@ -45,7 +45,7 @@ def test_learned_circuits_are_valid_distributions_over_all_variables(rng, settin
         assert circuit.why_not_normalized() is None
         assert sorted(circuit.scope) == list(range(7))
         assert total_probability(circuit) == pytest.approx(1, abs=1e-9)
-        assert np.isfinite(circuit.log_likelihood(worlds(7))).all(), "smoothing leaves nothing impossible"
+        assert np.isfinite(circuit.log_likelihood(all_assignments(7))).all(), "smoothing leaves nothing impossible"
 
 
 def test_nested_sums_and_products_are_merged(rng, settings):
@@ -58,9 +58,9 @@ def test_nested_sums_and_products_are_merged(rng, settings):
 
 
 def probabilities_of_records(records, index=0):
-    """P(every world) by the definition of sums, products and cuts, from what became of each task."""
+    """P(every assignment) by the definition of sums, products and cuts, from what became of each task."""
     record = records[index]
-    table = worlds(7)
+    table = all_assignments(7)
     if record.node is not None:
         rows = np.where(np.isin(np.arange(7), record.task.variables), table, np.nan)
         return np.exp(Circuit(record.node, n_variables=7).log_likelihood(rows))
@@ -84,7 +84,7 @@ def test_merging_does_not_change_the_distribution(rng, settings, monkeypatch):
     for _ in range(4):
         circuit, _ = learned(random_table(rng, 150, 7), **settings)
         expected = probabilities_of_records(kept[-1])
-        np.testing.assert_allclose(np.exp(circuit.log_likelihood(worlds(7))), expected, rtol=1e-9)
+        np.testing.assert_allclose(np.exp(circuit.log_likelihood(all_assignments(7))), expected, rtol=1e-9)
 
 
 def test_the_result_does_not_depend_on_the_number_of_threads(rng, settings):
@@ -100,7 +100,9 @@ def test_merging_equal_rows_does_not_change_the_circuit(rng, leaf_learner):
     merged, apart = (learned(table, merge_equal_rows=m, shrinkage=0.0, **choices)[0] for m in (True, False))
     assert to_json(merged) == to_json(apart)
     merged, apart = (learned(table, merge_equal_rows=m, **choices)[0] for m in (True, False))
-    np.testing.assert_allclose(merged.log_likelihood(worlds(6)), apart.log_likelihood(worlds(6)), rtol=1e-9)
+    np.testing.assert_allclose(
+        merged.log_likelihood(all_assignments(6)), apart.log_likelihood(all_assignments(6)), rtol=1e-9
+    )
 
 
 def test_small_tables_by_hand():
@@ -108,7 +110,9 @@ def test_small_tables_by_hand():
     circuit, trace = learned(table, smoothing=0.5, leaf_learner="factorized")
     # column 1 is constant, column 0 alone is a leaf
     assert [entry.operation for entry in trace] == [Operation.CONSTANTS, Operation.UNIVARIATE, Operation.UNIVARIATE]
-    np.testing.assert_allclose(np.exp(circuit.log_likelihood(worlds(2))), np.outer([1.5, 2.5], [0.5, 3.5]).ravel() / 16)
+    np.testing.assert_allclose(
+        np.exp(circuit.log_likelihood(all_assignments(2))), np.outer([1.5, 2.5], [0.5, 3.5]).ravel() / 16
+    )
 
 
 # Both other columns follow column 0, so rows are cut on that; column 1 is constant where column 0 is 0.

@@ -94,9 +94,9 @@ def test_the_known_partition_is_kept_if_it_is_better():
 
 def test_starts_share_out_all_rows_even_if_there_are_few_of_them():
     rng = np.random.default_rng(0)
-    shares = nearest_of_random_rows(np.array([[0.0, 1.0]] * 3), np.ones(3), 5, rng)
-    np.testing.assert_array_equal(shares.sum(axis=1), 1)
-    assert (shares.sum(axis=0) > 0).sum() == 1
+    responsibilities = nearest_of_random_rows(np.array([[0.0, 1.0]] * 3), np.ones(3), 5, rng)
+    np.testing.assert_array_equal(responsibilities.sum(axis=1), 1)
+    assert (responsibilities.sum(axis=0) > 0).sum() == 1
 
 
 def truth():

@@ -42,7 +42,7 @@ def test_above_any_sum_there_is_no_context():
     assert factor.child(0).known is Dependence.UNKNOWN
 
 
-def test_a_row_belongs_to_a_cluster_in_its_share():
+def test_a_row_belongs_to_a_cluster_by_its_responsibility():
     part = Rows(np.arange(4), np.array([1.0, 2.0, 4.0, 8.0])).part(np.array([1.0, 0.5, 0.0, 0.001]))
-    assert part.index.tolist() == [0, 1]  # shares that do not matter are left out
+    assert part.index.tolist() == [0, 1]  # negligible responsibilities are dropped
     assert part.weights.tolist() == [1.0, 1.0]

@@ -22,7 +22,7 @@ from xspn.learning.tables.clustering import table_clusterings
 from xspn.statistics import Count, statistics
 
 REGISTRIES = (clusterings, table_clusterings, leaf_learners, tests, statistics)
-FOR_BITS = "is for tables of zeros and ones only; for columns of other kinds use one of '"
+FOR_BITS = "is for tables of zeros and ones only; for columns of other types use one of '"
 
 
 @pytest.fixture

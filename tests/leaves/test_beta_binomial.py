@@ -56,10 +56,10 @@ def test_moments_give_back_the_leaf_that_they_are_of(n, a, b):
     assert (leaf.mean, leaf.dispersion) == (pytest.approx(a / (a + b)), pytest.approx(1 / (a + b)))
 
 
-@pytest.mark.parametrize(("mean", "variance", "share", "dispersion"), [(0, 0, 0, 0), (4, 0, 1, 0), (2, 0.5, 0.5, 0)])
-def test_counts_that_vary_too_little_are_those_of_independent_bits(mean, variance, share, dispersion):
+@pytest.mark.parametrize(("mean", "variance", "fraction", "dispersion"), [(0, 0, 0, 0), (4, 0, 1, 0), (2, 0.5, 0.5, 0)])
+def test_counts_that_vary_too_little_are_those_of_independent_bits(mean, variance, fraction, dispersion):
     leaf = BetaBinomial.from_moments(range(4), mean, variance)
-    assert (leaf.mean, leaf.dispersion) == (share, dispersion)
+    assert (leaf.mean, leaf.dispersion) == (fraction, dispersion)
 
 
 def test_counts_that_vary_as_much_as_they_can_are_all_or_nothing():

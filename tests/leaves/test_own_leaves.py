@@ -127,5 +127,5 @@ def test_families_that_are_not_there_are_refused_by_name(package):
         leaves["decays"]
     with pytest.raises(RegistryError, match="leaf family 'broken': the package toys cannot be loaded"):
         leaves["broken"]
-    with pytest.raises(RegistryError, match="unknown colour 'decay'"):
-        Registry("colour")["decay"]
+    with pytest.raises(RegistryError, match="unknown color 'decay'"):
+        Registry("color")["decay"]

@@ -74,7 +74,7 @@ def test_counts_are_those_of_model_and_data():
     assert dots == pytest.approx(np.bincount(rows[:, :10].sum(axis=1).astype(int), minlength=11) / 500)
 
 
-def test_counts_given_evidence_and_rows_with_holes():
+def test_counts_given_evidence_and_rows_with_missing_values():
     rows = CONFERENCE.sample(50, random_state=0)
     rows[::2, 3] = np.nan
     axes = count_chart(CONFERENCE, given={"hot_topic": 1}, data=rows).axes[0]
@@ -109,13 +109,13 @@ def test_nothing_to_draw_is_said(wrong):
 
 @given(cases(binary=True, most_variables=8, components=2))
 @settings(max_examples=40, deadline=None)
-def test_shared_leaves_are_shares(case):
+def test_shared_leaves_are_probabilities(case):
     circuit, _ = case
-    shares = shared_leaves(circuit)
-    assert shares == pytest.approx(shares.T)
-    assert shares.min() >= 0
-    assert shares.max() <= 1 + 1e-9
-    assert (np.diag(shares)[:, None] >= shares - 1e-9).all()
+    together = shared_leaves(circuit)
+    assert together == pytest.approx(together.T)
+    assert together.min() >= 0
+    assert together.max() <= 1 + 1e-9
+    assert (np.diag(together)[:, None] >= together - 1e-9).all()
 
 
 def test_blocks_are_shared_within_only():

@@ -32,7 +32,7 @@ from xspn.plotting.tree_layout import Box, lay_out
 
 
 def ink(figure):
-    """The share of the picture that is not white, after a check that it is a picture."""
+    """The fraction of the picture that is not white, after a check that it is a picture."""
     pixels = mpimage.imread(io.BytesIO(image(figure, dpi=60)))
     assert min(pixels.shape[:2]) > 20
     return float((pixels[:, :, :3].min(axis=2) < 0.9).mean())

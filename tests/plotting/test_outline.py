@@ -140,7 +140,7 @@ def test_every_kind_of_leaf_has_a_line():
     said = "7 exchangeable in 3 blocks, tree of 2, 2 jointly normal, 3 independent"
     assert said in texts(draw_circuit(circuit, max_nodes=5))
     shapes = {segment.shape for segment in segments_of(circuit.root.children)}
-    assert shapes == {"bars", "chances", "shares", "bell", "tree"}
+    assert shapes == {"bars", "chances", "frequencies", "bell", "tree"}
 
 
 def test_certain_values_are_contexts_whatever_their_leaf():

@@ -140,7 +140,7 @@ def test_a_chain_of_unlikely_links_has_its_support():
 
 @pytest.mark.parametrize("seed", range(30))
 def test_selectivity_is_what_enumeration_says(seed):
-    """Where the proof holds no world has two positive children of a sum; of single-variable supports it is complete."""
+    """Where the proof holds no assignment has two positive children of a sum; on univariate supports it is complete."""
     rng = np.random.default_rng(seed)
 
     def leaf(variable, size):
@@ -154,9 +154,9 @@ def test_selectivity_is_what_enumeration_says(seed):
         all(
             (part.probabilities[value] > 0)
             for child in children
-            for part, value in zip(child.children, world, strict=True)
+            for part, value in zip(child.children, assignment, strict=True)
         )
-        for world in product(*map(range, sizes))
+        for assignment in product(*map(range, sizes))
     )
     assert (Circuit(Sum([0.5, 0.5], children)).why_not_selective() is None) == excluded
 
@@ -179,13 +179,13 @@ def log_of(fraction):
 @pytest.mark.parametrize("tiny", [2e-20, 1e-300])
 def test_an_event_that_is_nearly_ruled_out_keeps_its_probability(tiny):
     tree = ChowLiu([0, 1, 2, 3], [-1, 0, 1, 0], [[0.5, 0.5], [tiny, 0.75], [0.3, 0.4], [0.25, 0.5]])
-    worlds = [np.array([a, 1, b, c], dtype=float) for a, b, c in product((0, 1), repeat=3)]
-    evidence = sum(exact_tree(tree, world) for world in worlds)
+    all_assignments = [np.array([a, 1, b, c], dtype=float) for a, b, c in product((0, 1), repeat=3)]
+    evidence = sum(exact_tree(tree, assignment) for assignment in all_assignments)
     left = Circuit(tree).condition({1: 1})
-    for world in worlds:
-        expected = log_of(exact_tree(tree, world) / evidence)
-        assert left.log_likelihood([world])[0] == pytest.approx(expected, rel=1e-13)
-    never = sum(exact_tree(tree, world) for world in worlds if world[0] == 0)
+    for assignment in all_assignments:
+        expected = log_of(exact_tree(tree, assignment) / evidence)
+        assert left.log_likelihood([assignment])[0] == pytest.approx(expected, rel=1e-13)
+    never = sum(exact_tree(tree, assignment) for assignment in all_assignments if assignment[0] == 0)
     for part in (left, left.marginalize([0])):
         assert part.log_likelihood([[0, np.nan, np.nan, np.nan]])[0] == pytest.approx(
             log_of(never / evidence), rel=1e-13

@@ -143,8 +143,10 @@ def test_exact_mpe_of_discrete_variables_beside_known_reals():
     mixture = Mixture(np.random.default_rng(0), 3)
     known = [[NAN, 0.5, NAN, NAN, -0.5]]
     found = mixture.circuit.mpe(known, exact=True)
-    worlds = np.array([[c, 0.5, a, b, -0.5] for c in range(3) for a in (0, 1) for b in (0, 1)])
-    assert found.log_prob[0] == pytest.approx(np.log(mixture.densities(worlds) @ mixture.weights).max(), abs=1e-10)
+    all_assignments = np.array([[c, 0.5, a, b, -0.5] for c in range(3) for a in (0, 1) for b in (0, 1)])
+    assert found.log_prob[0] == pytest.approx(
+        np.log(mixture.densities(all_assignments) @ mixture.weights).max(), abs=1e-10
+    )
 
 
 def test_samples_of_a_mixture():

@@ -26,7 +26,7 @@ def test_log_likelihood(case):
 
 @settings(max_examples=300)
 @given(cases())
-def test_the_worlds_sum_to_one(case):
+def test_the_assignments_sum_to_one(case):
     circuit, _ = case
     found = circuit.log_likelihood(circuit.oracle.assignments)
     np.testing.assert_allclose(found, log(circuit.oracle.probabilities), **LOG)
@@ -112,7 +112,7 @@ def test_mpe_by_max_product(case):
 
 
 @settings(max_examples=200)
-@given(cases(most_variables=8, most_worlds=300, components=4))
+@given(cases(most_variables=8, most_assignments=300, components=4))
 def test_exact_mpe(case):
     circuit, rng = case
     rows = random_rows(rng, circuit, 4)
@@ -160,17 +160,17 @@ def test_count_distribution(case):
 
 
 @settings(max_examples=80)
-@given(cases(most_worlds=600))
+@given(cases(most_assignments=600))
 def test_sampled_frequencies(case):
     circuit, rng = case
-    worlds, own = circuit.oracle.assignments, list(circuit.scope)
+    all_assignments, own = circuit.oracle.assignments, list(circuit.scope)
     drawn = circuit.sample(2000, random_state=0)
-    assert_frequencies_fit(count_of(drawn[:, own], worlds[:, own]), circuit.oracle.probabilities)
+    assert_frequencies_fit(count_of(drawn[:, own], all_assignments[:, own]), circuit.oracle.probabilities)
     known = random_rows(rng, circuit, 1)
     drawn = circuit.sample(2000, given=known, random_state=1)
     assert ((drawn == known) | np.isnan(known)).all()
     weights = circuit.oracle.probabilities * circuit.oracle.agrees(known[0])
-    assert_frequencies_fit(count_of(drawn[:, own], worlds[:, own]), weights / weights.sum())
+    assert_frequencies_fit(count_of(drawn[:, own], all_assignments[:, own]), weights / weights.sum())
 
 
 @settings(max_examples=80)
@@ -201,7 +201,7 @@ def test_rows_do_not_depend_on_the_rows_beside_them(case):
 
 
 @settings(max_examples=8)
-@given(cases(most_worlds=200))
+@given(cases(most_assignments=200))
 def test_many_rows_are_cut_into_blocks_unseen(case):
     circuit, rng = case
     few = any_rows(rng, circuit, 50)
@@ -214,12 +214,12 @@ def test_many_rows_are_cut_into_blocks_unseen(case):
 @given(cases())
 def test_the_type_of_the_table_does_not_matter(case):
     circuit, rng = case
-    worlds = np.nan_to_num(circuit.oracle.assignments[rng.integers(len(circuit.oracle.assignments), size=20)])
-    expected = circuit.log_likelihood(worlds)
+    all_assignments = np.nan_to_num(circuit.oracle.assignments[rng.integers(len(circuit.oracle.assignments), size=20)])
+    expected = circuit.log_likelihood(all_assignments)
     for dtype in (np.uint8, np.int32, np.float32, object):
-        np.testing.assert_array_equal(circuit.log_likelihood(worlds.astype(dtype)), expected)
-    np.testing.assert_array_equal(circuit.log_likelihood(np.asfortranarray(worlds)), expected)
-    np.testing.assert_array_equal(circuit.log_likelihood(worlds.tolist()), expected)
+        np.testing.assert_array_equal(circuit.log_likelihood(all_assignments.astype(dtype)), expected)
+    np.testing.assert_array_equal(circuit.log_likelihood(np.asfortranarray(all_assignments)), expected)
+    np.testing.assert_array_equal(circuit.log_likelihood(all_assignments.tolist()), expected)
 
 
 @settings(max_examples=80)

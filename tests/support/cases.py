@@ -11,11 +11,11 @@ def any_case(seed, binary=None):
     """A random circuit of up to twelve variables, and rows of positive and of any probability."""
     rng = np.random.default_rng(seed)
     binary = seed % 2 == 0 if binary is None else binary
-    sizes, worlds = [], 1
+    sizes, all_assignments = [], 1
     for k in [2] * 10 if binary else rng.choice([2, 2, 3, 4], size=int(rng.integers(1, 9))):
-        if worlds * k <= 1024:
+        if all_assignments * k <= 1024:
             sizes.append(int(k))
-            worlds *= k
+            all_assignments *= k
     circuit = random_circuit(rng, sizes, depth=int(rng.integers(0, 6)), spare_columns=seed % 3, components=1 + seed % 3)
     return circuit, random_rows(rng, circuit, 40), any_rows(rng, circuit, 40), rng
 

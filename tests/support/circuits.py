@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Product, Sum
 from xspn.statistics import Blocks, Count, Total, ValueCounts
 
-MOST_WORLDS = 4096
+MOST_ASSIGNMENTS = 4096
 MOST_VARIABLES = 12
 
 
@@ -150,15 +150,15 @@ def any_rows(rng, circuit, count):
 
 
 @st.composite
-def cases(draw, binary=False, most_variables=MOST_VARIABLES, most_worlds=MOST_WORLDS, components=1):
+def cases(draw, binary=False, most_variables=MOST_VARIABLES, most_assignments=MOST_ASSIGNMENTS, components=1):
     """A random circuit, and a generator for whatever else the test draws."""
     n = draw(st.integers(1, most_variables))
     wanted = draw(st.lists(st.just(2) if binary else st.sampled_from([2, 2, 2, 3, 4]), min_size=n, max_size=n))
-    cardinalities, worlds = [], 1
+    cardinalities, all_assignments = [], 1
     for k in wanted:
-        if worlds * k <= most_worlds:
+        if all_assignments * k <= most_assignments:
             cardinalities.append(k)
-            worlds *= k
+            all_assignments *= k
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     depth, spare = draw(st.integers(0, 5)), draw(st.integers(0, 2))
     return random_circuit(rng, cardinalities, depth, spare, components), rng

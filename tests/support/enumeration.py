@@ -6,7 +6,7 @@ import numpy as np
 
 
 def assignments(cardinalities):
-    """Every whole row: (worlds, n) floats."""
+    """Every whole row: (assignments, n) floats."""
     table = list(product(*(range(k) for k in cardinalities)))
     return np.array(table, dtype=float).reshape(-1, len(cardinalities))
 
@@ -17,10 +17,10 @@ def partial_rows(cardinalities):
     return np.array(list(product(*options)), dtype=float).reshape(-1, len(cardinalities))
 
 
-def agreeing(worlds, row):
-    """Which worlds agree with the observed part of a row."""
+def agreeing(all_assignments, row):
+    """Which assignments agree with the observed part of a row."""
     seen = ~np.isnan(row)
-    return (worlds[:, seen] == row[seen]).all(axis=1)
+    return (all_assignments[:, seen] == row[seen]).all(axis=1)
 
 
 def subsets(items):
@@ -29,15 +29,15 @@ def subsets(items):
     return [subset for size in range(len(items) + 1) for subset in combinations(items, size)]
 
 
-def row_numbers(rows, worlds):
-    """The place of each row in the table of worlds."""
-    place = {tuple(world): number for number, world in enumerate(worlds.tolist())}
+def row_numbers(rows, all_assignments):
+    """The place of each row in the table of assignments."""
+    place = {tuple(assignment): number for number, assignment in enumerate(all_assignments.tolist())}
     return np.array([place[tuple(row)] for row in rows.tolist()], dtype=int)
 
 
-def count_of(rows, worlds):
-    """How often each world occurs among the rows."""
-    return np.bincount(row_numbers(rows, worlds), minlength=len(worlds))
+def count_of(rows, all_assignments):
+    """How often each assignment occurs among the rows."""
+    return np.bincount(row_numbers(rows, all_assignments), minlength=len(all_assignments))
 
 
 def log(values):

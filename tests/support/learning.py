@@ -48,11 +48,11 @@ def learned(table, seed=0, n_jobs=1, merge_equal_rows=True, **settings):
     return Circuit.of_graph(found.graph), found.trace
 
 
-def worlds(n):
+def all_assignments(n):
     """All rows of n bits."""
     return assignments([2] * n)
 
 
 def total_probability(circuit):
-    """What the probabilities of all worlds sum to."""
-    return np.exp(circuit.log_likelihood(worlds(circuit.n_variables))).sum()
+    """What the probabilities of all assignments sum to."""
+    return np.exp(circuit.log_likelihood(all_assignments(circuit.n_variables))).sum()

@@ -1,4 +1,4 @@
-"""Tables with columns of any kinds for the tests of learning."""
+"""Tables with columns of any types for the tests of learning."""
 
 import numpy as np
 
@@ -34,8 +34,8 @@ def exchangeable_numbers(rng, rows, columns, correlation=0.5):
     return shared + np.sqrt(1 - correlation) * rng.normal(size=(rows, columns))
 
 
-def with_holes(rng, cells, share=0.2):
-    return np.where(rng.random(cells.shape) < share, np.nan, cells)
+def with_missing(rng, cells, fraction=0.2):
+    return np.where(rng.random(cells.shape) < fraction, np.nan, cells)
 
 
 def learned_from(cells, domains, seed=0, weights=None, **settings):

@@ -1,4 +1,4 @@
-"""Work on a cluster: the option, the connection, and which tables are read there, out of core."""
+"""Work on a cluster: the option, the connection, and which tables are read out of core."""
 
 import argparse
 from collections.abc import Iterator

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--verbose", action="store_true", help="show progress")
     add_cluster_option(parser, "learn")
-    parser.add_argument("--checkpoint", metavar="FILE", help="with --cluster: save after each pass, go on from there")
+    parser.add_argument("--checkpoint", metavar="FILE", help="with --cluster: save after each pass, and resume")
     add_column_options(parser)
     add_learning_options(parser)
     add_table_options(parser)
@@ -127,11 +127,11 @@ def _print(report: dict[str, Any], path: str) -> None:
     """Print what was learned for people."""
     from xspn.learning.search.components import ComponentSummary
 
-    kinds = ", ".join(f"{count} {kind}" for kind, count in report["variables"].items())
+    types = ", ".join(f"{count} {name}" for name, count in report["variables"].items())
     held_out = f" + {report['held_out_rows']:,} held out" if report["held_out_rows"] else ""
     facts = [
         ("rows", f"{report['rows']:,}{held_out}"),
-        ("variables", f"{sum(report['variables'].values())} ({kinds})"),
+        ("variables", f"{sum(report['variables'].values())} ({types})"),
         ("missing", f"{report['missing_cells']:,} cells"),
         ("circuit", f"{counted(report['nodes'], 'node')}, {counted(report['parameters'], 'parameter')}"),
         *(("made of" if k == 0 else "", str(ComponentSummary(**part))) for k, part in enumerate(report["parts"])),

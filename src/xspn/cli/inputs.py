@@ -18,13 +18,13 @@ STDIN = "-"
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
     """Add how text tables are read."""
-    group = parser.add_argument_group("how the table is read", "CSV and its kin are recognized; .parquet and .npz too")
-    group.add_argument("--delimiter", metavar="CHAR", help="what separates cells (found by itself)")
+    group = parser.add_argument_group("how the table is read", "CSV and similar text, .parquet and .npz are recognized")
+    group.add_argument("--delimiter", metavar="CHAR", help="what separates cells (default: detected)")
     group.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="whether names come first (found by itself)",
+        help="whether the first row holds names (default: detected)",
     )
     group.add_argument("--missing", nargs="+", default=[], metavar="TEXT", help="further texts for missing values")
     group.add_argument("--encoding", default="utf-8", help="default: utf-8")

@@ -196,12 +196,12 @@ def learn_on_cluster(args: argparse.Namespace, settings: dict[str, Any]) -> Lear
     trace = trace_in_words(model.trace_, circuit.schema)
 
     def report() -> dict[str, Any]:
-        kinds = [domain.kind for domain in circuit.domains if domain is not None]
+        types = [domain.kind for domain in circuit.domains if domain is not None]
         held_out = None if valid is None else model.score(valid)
         return {
             "rows": n_rows(table),
             "held_out_rows": 0 if valid is None else n_rows(args.valid),
-            "variables": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
+            "variables": {name: types.count(name) for name in dict.fromkeys(types)},
             "missing_cells": int(collection.isna().sum().sum().compute()),
             **_size(circuit),
             "log_likelihood": {"this_model": {"train": model.score(collection), "held_out": held_out}},

@@ -33,15 +33,15 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        metavar="NAME=KIND",
+        metavar="NAME=TYPE",
         help="what a column holds, where that shall not be inferred: binary, categorical, ordinal, real, labels as in "
-        "'size=small|large', ordered ones as in 'size=small<medium<large'; KIND alone is for all columns",
+        "'size=small|large', ordered ones as in 'size=small<medium<large'; TYPE alone is for all columns",
     )
 
 
 def add_learning_options(parser: argparse.ArgumentParser) -> None:
     """Add the learner's settings; without them its defaults hold."""
-    group = parser.add_argument_group("learning", "the defaults serve well")
+    group = parser.add_argument_group("learning", "the defaults are good for most tables")
     group.add_argument(
         "--quality",
         choices=("fast", "balanced", "best"),
@@ -80,30 +80,30 @@ def domains_of(table: "TableFile", texts: list[str]) -> Any:
     """Return what `--domains` asks for in the form that tables are read by."""
     specs: dict[str, Any] = {}
     for text in texts:
-        name, equals, kind = text.rpartition("=")
+        name, equals, spec = text.rpartition("=")
         if not equals:
             if len(texts) > 1:
                 raise ParameterError(f"--domains: {text!r} is for all columns and cannot stand beside others")
-            if kind not in WORDS:
-                raise ParameterError(f"--domains: expected NAME=KIND or one of {', '.join(WORDS)}, found {text!r}")
-            return kind
+            if spec not in WORDS:
+                raise ParameterError(f"--domains: expected NAME=TYPE or one of {', '.join(WORDS)}, found {text!r}")
+            return spec
         columns = matching(name, table.names, "--domains")
         for column in columns:
-            specs[table.names[column]] = _kind(kind, table, columns, name)
+            specs[table.names[column]] = _column_spec(spec, table, columns, name)
     return specs or None
 
 
-def _kind(kind: str, table: "TableFile", columns: list[int], name: str) -> Any:
+def _column_spec(spec: str, table: "TableFile", columns: list[int], name: str) -> Any:
     """Return a word, labels, or labels in order; columns of one pattern share an ordinal scale."""
-    if kind in WORDS:
-        if kind == "ordinal" and len(columns) > 1:
+    if spec in WORDS:
+        if spec == "ordinal" and len(columns) > 1:
             return _shared_scale(table, columns, name)
-        return kind
+        return spec
     for separator in ("<", "|"):
-        if separator in kind:
-            labels = [label.strip() for label in kind.split(separator)]
+        if separator in spec:
+            labels = [label.strip() for label in spec.split(separator)]
             return _Labels(labels, ordered=separator == "<")
-    raise ParameterError(f"--domains: expected {', '.join(WORDS)} or labels as in 'a|b' or 'a<b<c', found {kind!r}")
+    raise ParameterError(f"--domains: expected {', '.join(WORDS)} or labels as in 'a|b' or 'a<b<c', found {spec!r}")
 
 
 class _Labels(list[str]):

@@ -220,8 +220,8 @@ def _show_all(answers: list[dict[str, Any]]) -> None:
         print_aligned(("name", "value", "P", ""), rows, right=set())
 
 
-def _bar(share: float) -> str:
-    return "█" * round(share * BAR)
+def _bar(probability: float) -> str:
+    return "█" * round(probability * BAR)
 
 
 def _plot(circuit: "Circuit", given: dict[int, Any], questions: list[Question], path: Path) -> None:

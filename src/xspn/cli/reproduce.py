@@ -1,7 +1,7 @@
 """Reproduce the paper's tables and figures, side by side with the published numbers.
 
-Every (data set, model, setting) is one result file below the output folder. A run that is stopped or killed goes on
-where it was; --merge copies results of other runs.
+Every (data set, model, setting) is one result file below the output folder. A run that was stopped or killed is resumed
+by the same command; --merge copies results of other runs.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--merge", type=Path, nargs="+", default=[], metavar="FOLDER", help="copy results of other runs"
     )
-    parser.add_argument("--report-only", action="store_true", help="run nothing; report on the results that are there")
+    parser.add_argument("--report-only", action="store_true", help="run nothing; report on existing results")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the table, the level and the picture."""
     parser.add_argument("table", metavar="TABLE", help="a table (csv, tsv, parquet, npz), or - for standard input")
     parser.add_argument("--level", type=float, default=LEVEL, help=f"the level of the tests (default: {LEVEL})")
-    parser.add_argument("--png", "--svg", dest="picture", type=Path, metavar="FILE", help="draw who goes with whom")
+    parser.add_argument("--png", "--svg", dest="picture", type=Path, metavar="FILE", help="draw the groups of columns")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     add_column_options(parser)
     add_table_options(parser)
@@ -80,8 +80,8 @@ def _draw(groups: "list[Group]", names: tuple[str, ...], path: Path) -> None:
 
     from xspn.plotting import exchangeability_map
 
-    shares = np.zeros((len(names), len(names)))
+    together = np.zeros((len(names), len(names)))
     for group in groups:
         own = list(group.variables)
-        shares[np.ix_(own, own)] = 1.0
-    save_picture(exchangeability_map(shares, names), path)
+        together[np.ix_(own, own)] = 1.0
+    save_picture(exchangeability_map(together, names), path)

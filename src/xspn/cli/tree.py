@@ -46,7 +46,7 @@ class _Tree:
                 yield from self.lines(child, prefix + below, f"{prefix}{start}{text}", level + 1)
 
     def _parts(self, node: Node) -> list[tuple[str, Node | None]]:
-        """Return what to draw below a node: (text before it, child), or a text alone for what is left out."""
+        """Return what to draw below a node: (text before it, child), or a text alone for what is not shown."""
         children = list(node.children)
         if isinstance(node, Sum):
             order = np.argsort(-node.weights, kind="stable")

@@ -1,1 +1,1 @@
-"""What every room of the library needs: errors, log-space arithmetic, randomness, input checks."""
+"""What every package of the library needs: errors, log-space arithmetic, randomness, input checks."""

@@ -75,4 +75,4 @@ class ClusterError(XSPNError, OSError):
 
 
 class AgreementWarning(UserWarning):
-    """A fitted model that does not say of a column what the table says: its mean, deviation, quantiles or shares."""
+    """A fitted model that disagrees with its table about a column's mean, deviation, quantiles or frequencies."""

@@ -1,4 +1,4 @@
-"""How much memory there is, and a refusal in time: before anything large is made, not after hours, by being killed."""
+"""How much memory is available; work that would need more is refused before it begins."""
 
 import os
 import sys

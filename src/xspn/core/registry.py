@@ -14,14 +14,14 @@ class Registry(Generic[T]):
     """A mapping from names to things of one kind, refusing unknown names with the nearest known one.
 
     Examples:
-        >>> colours = Registry("colour")
-        >>> colours.add("red", 1)
-        >>> colours["red"]
+        >>> colors = Registry("color")
+        >>> colors.add("red", 1)
+        >>> colors["red"]
         1
-        >>> colours["read"]
+        >>> colors["read"]
         Traceback (most recent call last):
         ...
-        xspn.core.errors.RegistryError: unknown colour 'read'; did you mean 'red'? Known: red
+        xspn.core.errors.RegistryError: unknown color 'read'; did you mean 'red'? Known: red
     """
 
     def __init__(self, kind: str, entry_points: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Tables: whatever users hand in, made rows of codes with a schema once; files in and out."""
+"""Tables: user input converted once to rows of codes with a schema; reading and writing files."""
 
 from xspn.data.files import ReadOptions, read_table_file
 from xspn.data.schema import Schema

@@ -14,7 +14,7 @@ In this order, for a column that `domains` does not mention:
 Missing values (NaN, None, NA) are ignored. Columns of text with the same labels share their order, and a column whose
 labels are all among those of another column takes that one's labels, if these are at most twice as many: answers to
 like questions must have like codes to be interchangeable. Text in arrays and lists is refused unless `domains` asks
-for it: there it is usually an accident.
+for it, because it is usually an accident.
 
 `domains` overrules this: one word ("binary", "categorical", "ordinal", "real"), `Domain` or pandas `CategoricalDtype`
 for all columns; a mapping from names or indices to words, lists of labels in order, `Domain`s or `CategoricalDtype`s;
@@ -99,38 +99,38 @@ def parse_column(cells: AnyArray, spec: ColumnSpec | None, where: Where) -> Pars
     if cells.dtype.kind in "biuf":
         column = _numeric(np.asarray(cells, dtype=np.float64), spec, where)
         return column if column.labels is not None else replace(column, codes=cells)  # a byte stays a byte
-    kind = _kind_of_objects(cells, where)
-    if kind == "text":
+    found_type = _type_of_objects(cells, where)
+    if found_type == "text":
         return _text(cells, spec, where)
     numbers = numbers_of(cells, where.cell, where.what)
-    if kind == "truth value" and spec is None:
+    if found_type == "truth value" and spec is None:
         return ParsedColumn(Domain.binary(), (False, True), numbers)
     return _numeric(numbers, spec, where)
 
 
-def _kind_of_objects(cells: AnyArray, where: Where) -> str:
+def _type_of_objects(cells: AnyArray, where: Where) -> str:
     """Return "text", "truth value" or "number", or refuse a column that mixes text with anything else."""
-    kinds: dict[str, int] = {}
+    found_types: dict[str, int] = {}
     for row, cell in enumerate(cells):
         if not is_missing(cell):
-            kinds.setdefault(_kind(cell), row)
-    for other in kinds.keys() - {"text", "truth value", "number"}:
-        found = cells[kinds[other]]
+            found_types.setdefault(_type_of(cell), row)
+    for other in found_types.keys() - {"text", "truth value", "number"}:
+        found = cells[found_types[other]]
         raise DataTypeError(
-            f"{where.what}: expected numbers, truth values or text, found {found!r} at {where.cell(kinds[other])}"
+            f"{where.what}: expected numbers, truth values or text, found {found!r} at {where.cell(found_types[other])}"
         )
-    if "text" in kinds and len(kinds) > 1:
-        row = max(kinds.values())
-        kind = _kind(cells[row])
+    if "text" in found_types and len(found_types) > 1:
+        row = max(found_types.values())
+        found_type = _type_of(cells[row])
         raise DataTypeError(
-            f"{where.what}: expected one kind of value in column {where.column}, "
-            f"found {plain(cells[row])!r} (a {kind}) at {where.cell(row)} "
-            f"after other kinds; convert the column, or name its labels in domains"
+            f"{where.what}: expected one type of value in column {where.column}, "
+            f"found {plain(cells[row])!r} (a {found_type}) at {where.cell(row)} "
+            f"after other types; convert the column, or name its labels in domains"
         )
-    return next((kind for kind in ("text", "number", "truth value") if kind in kinds), "number")
+    return next((name for name in ("text", "number", "truth value") if name in found_types), "number")
 
 
-def _kind(cell: Any) -> str:
+def _type_of(cell: Any) -> str:
     if isinstance(cell, str):
         return "text"
     if isinstance(cell, bool | np.bool_):
@@ -219,7 +219,7 @@ def _text(cells: AnyArray, spec: ColumnSpec | None, where: Where) -> ParsedColum
 
 
 def with_shared_labels(parsed: Sequence[ParsedColumn]) -> list[ParsedColumn]:
-    """Give columns of text with the same labels one order, and the few labels of one column the place they have there.
+    """Give text columns with the same labels one order; a column with few labels takes those of a column with more.
 
     Examples:
         >>> columns = [np.array(cells, dtype=object) for cells in (["b", "a", "c"], ["a", "c", "b"], ["c", "b", "c"])]

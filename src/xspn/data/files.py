@@ -1,4 +1,4 @@
-"""Read a table from a file, by the ending of its name: CSV and its kin, Parquet, npz.
+"""Read a table from a file, by the ending of its name: CSV and similar text, Parquet, npz.
 
 In text, delimiter and header are found, missing values known, and every error has its line.
 """
@@ -19,6 +19,7 @@ from typing import IO, Any
 from xspn.core.checks import first_double, is_missing
 from xspn.core.errors import DataError, MissingExtraError, ParameterError
 from xspn.core.memory import need_memory
+from xspn.core.text import default_name
 from xspn.data.out_of_core import PARQUET_ENDINGS
 from xspn.data.table_file import NUMBER, TableFile
 
@@ -35,7 +36,7 @@ LOOKED_AT = 100  # rows, to find the delimiter and the header
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How text files are read; None is found by itself.
+    """How text files are read; None means that it is detected.
 
     Attributes:
         delimiter: What separates cells.
@@ -139,7 +140,7 @@ def _npz(path: Path) -> TableFile:
     names = next((arrays[key] for key in ("names", "feature_names") if key in arrays), None)
     if names is not None and names.ndim != 1:
         raise DataError(f"{path}: expected a list of names, found an array of shape {names.shape}")
-    own = [f"X{j}" for j in range(table.shape[1])] if names is None else [str(name) for name in names.tolist()]
+    own = [default_name(j) for j in range(table.shape[1])] if names is None else [str(name) for name in names.tolist()]
     if 0 in table.shape:
         raise DataError(f"{path}: expected rows and columns, found shape {table.shape}")
     if len(own) != table.shape[1] or len(set(own)) != len(own):
@@ -163,8 +164,8 @@ def parse_csv(
     Args:
         text: The content of the file.
         source: Its name, for error messages.
-        delimiter: What separates cells; found by itself if None.
-        header: Whether the first row holds names; found by itself if None.
+        delimiter: What separates cells; detected if None.
+        header: Whether the first row holds names; detected if None.
         missing: What stands for a missing cell.
 
     Examples:
@@ -195,7 +196,7 @@ def parse_csv(
                 f"(the delimiter is {used!r})"
             )
     has_header = looks_like_header([row for _, row in rows[:LOOKED_AT]], missing) if header is None else header
-    names = tuple(rows[0][1]) if has_header else tuple(f"X{j}" for j in range(width))
+    names = tuple(rows[0][1]) if has_header else tuple(default_name(j) for j in range(width))
     _check_names(names, source, rows[0][0])
     body = rows[1:] if has_header else rows
     if not body:

@@ -177,7 +177,7 @@ def _not_a_value(found: str, name: str) -> DataTypeError:
 
 
 def type_name(dtype: Any) -> str:
-    """Return a pandas type as text; that of categories is named where it is not what pandas would make of them."""
+    """Return a pandas type as text; for categories with their dtype where pandas would infer another one."""
     if hasattr(dtype, "categories"):
         again = need_pandas().CategoricalDtype(list(dtype.categories), dtype.ordered)
         return CATEGORY if again == dtype else f"{CATEGORY}[{dtype.categories.dtype}]"
@@ -201,7 +201,7 @@ def built(library: Any, names: Sequence[str], columns: Sequence[Sequence[Any]], 
 
 
 def narwhals_type(name: str | None, domain: Domain | None, labels: Labels | None) -> Any | None:
-    """Return the type of a column that `Frame.type_name` named; None where the values tell it themselves."""
+    """Return the type of a column that `Frame.type_name` named; None where it follows from the values."""
     import narwhals as nw
 
     if name is None:
@@ -218,7 +218,7 @@ def pandas_column(codes: FloatArray, domain: Domain | None, labels: Labels | Non
 
     Real numbers become whole ones where the type is of whole numbers: the nearest that it can hold.
     """
-    values = codes if labels is None else labelled(codes, labels)
+    values = codes if labels is None else labeled(codes, labels)
     if dtype is None:
         return values
     pandas = need_pandas()
@@ -254,7 +254,7 @@ def _is_too_much(label: Any, kind: str) -> bool:
     return kind in "biufc" and (isinstance(label, str) or (kind in "iu" and label != int(label)))
 
 
-def labelled(codes: FloatArray, labels: Labels) -> AnyArray:
+def labeled(codes: FloatArray, labels: Labels) -> AnyArray:
     """Return the labels that codes stand for, None where a code is missing."""
     missing = np.isnan(codes)
     values = np.empty(len(labels) + 1, dtype=object)

@@ -1,4 +1,4 @@
-"""Tables out of core: Dask collections and Parquet paths, told from tables in memory without importing Dask."""
+"""Tables out of core: Dask collections and Parquet paths, recognized without importing Dask."""
 
 import os
 from importlib import import_module

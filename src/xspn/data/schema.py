@@ -1,4 +1,4 @@
-"""`Schema`: names, domains, labels and types of a table's columns; by it tables become codes, and codes tables."""
+"""`Schema`: names, domains, labels and types of a table's columns; it turns tables into codes and back."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,8 +20,9 @@ from xspn.core.checks import (
     table,
 )
 from xspn.core.errors import DataError, QueryError, StructureError
+from xspn.core.text import default_name
 from xspn.data.domain import Domain
-from xspn.data.frames import Frame, built, labelled, narwhals_type, need_pandas, pandas_column
+from xspn.data.frames import Frame, built, labeled, narwhals_type, need_pandas, pandas_column
 from xspn.data.labels import Labels, Place, checked_labels, codes_of, means_no_and_yes
 from xspn.data.out_of_core import gather_collection, is_collection
 
@@ -111,7 +112,7 @@ class Schema:
 
     def shown_name(self, variable: int) -> str:
         """Return the name of a column; X0, X1, … where they have none."""
-        return f"X{variable}" if self.names is None else self.names[variable]
+        return default_name(variable) if self.names is None else self.names[variable]
 
     @property
     def meanings(self) -> tuple[Labels | None, ...]:
@@ -282,7 +283,7 @@ class Schema:
         """Return codes as an array of the labels that they stand for; the codes where there are no labels."""
         if not any(self.labels):
             return rows
-        columns = [rows[:, j] if own is None else labelled(rows[:, j], own) for j, own in enumerate(self.labels)]
+        columns = [rows[:, j] if own is None else labeled(rows[:, j], own) for j, own in enumerate(self.labels)]
         text = any(isinstance(label, str) for own in self.labels for label in own or ())
         return np.column_stack([np.asarray(column, dtype=object if text else np.float64) for column in columns])
 

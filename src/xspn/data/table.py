@@ -20,7 +20,7 @@ from xspn.data.column_types import (
     with_shared_labels,
 )
 from xspn.data.domain import Domain
-from xspn.data.frames import Frame, labelled
+from xspn.data.frames import Frame, labeled
 from xspn.data.out_of_core import gather_collection, is_collection
 from xspn.data.schema import Schema, is_coded
 
@@ -119,7 +119,7 @@ class Table:
         if len(own) != len(schema):
             raise DataError(f"X: expected {len(schema)} columns, found {len(own)}")
         rows = np.asarray(self.codes, dtype=np.float64)
-        cells = [rows[:, j] if labels is None else labelled(rows[:, j], labels) for j, labels in enumerate(own.labels)]
+        cells = [rows[:, j] if labels is None else labeled(rows[:, j], labels) for j, labels in enumerate(own.labels)]
         return np.column_stack([schema.codes(j, column) for j, column in enumerate(cells)])
 
     def learnable(self) -> "Table":

@@ -17,7 +17,7 @@ from xspn.data.table import Table, table_of_cells
 # Digits, a point, an exponent. Texts with leading zeros are names (007, postal codes), not numbers.
 NUMBER = re.compile(r"[+-]?((?!0\d)\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 LONGEST = 1000  # letters of a number; what is longer stays a text
-MOSTLY = 0.5  # a column with a larger share of numbers than this is one of numbers, and any text in it a mistake
+MOSTLY = 0.5  # a column with a larger fraction of numbers than this is one of numbers, and any text in it a mistake
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class TableFile:
         return out, "str"
 
     def typed_cells(self, column: int, text_is_meant: bool) -> list[Any]:
-        """Return a column's cells as values: numbers where all that are there are numbers, whole ones exactly."""
+        """Return a column's cells as values: numbers where all observed cells are numbers, whole ones exactly."""
         cells = self.cells[column]
         texts = [cell for cell in cells if isinstance(cell, str)]
         if text_is_meant or not texts or not all(len(cell) < LONGEST and NUMBER.fullmatch(cell) for cell in texts):

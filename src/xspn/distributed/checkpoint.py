@@ -1,4 +1,4 @@
-"""A checkpoint: the tree as far as it has grown, and what it was grown from, in a file that is whole or not there."""
+"""A checkpoint: the tree as far as it has grown, and what it was grown from, in a file written whole or not at all."""
 
 import hashlib
 import json

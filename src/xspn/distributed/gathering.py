@@ -21,8 +21,8 @@ class GatherLimits:
         gather_cells: A slice of at most so many cells (rows × variables) is gathered and learned in one process; a
             table of at most so many cells is learned like one in memory.
         gather_bytes: So many bytes of rows are gathered for each worker in one pass; further slices wait for the next.
-        sample_rows: So many rows of a slice are drawn, for what no sum can tell: mixtures and leaves that are mixed.
-        context_rows: So many rows stand for the surroundings of a cluster, which count as two rows in its leaves.
+        sample_rows: So many rows of a slice are drawn, for what sums do not determine: mixtures and mixed leaves.
+        context_rows: So many rows represent those of the sum above a slice, toward which its leaves are shrunk.
         statistics_bytes: What the summaries of all slices of one pass may take.
     """
 
@@ -68,8 +68,8 @@ def gathered(X: Any) -> Any:
 def as_collection(X: Any) -> Any:
     """Return a Parquet path as a Dask DataFrame; a collection as it is.
 
-    Bits take so little room in a file that Dask, which goes by the size of row groups there, would make millions of
-    rows one partition.
+    Bits are so small in a file that Dask, which goes by the size of row groups, would put millions of rows into one
+    partition.
     """
     if not is_path(X):
         return X

@@ -35,7 +35,7 @@ class Partition:
         source: What it is called in messages.
         rows: A piece of Parquet, or a Dask object that becomes an array or a DataFrame.
         weights: A Dask object that becomes the rows' weights; None if each row counts once.
-        bootstrap: The seed by which rows count more than once or not at all; None to take each as often as it is there.
+        bootstrap: The seed of the bootstrap sample; None for the table's own rows.
     """
 
     source: str
@@ -54,7 +54,7 @@ class PartitionedTable:
     def resampled(self, seed: int) -> "PartitionedTable":
         """Return a bootstrap sample: each row counts as often as a Poisson variable of mean 1 says.
 
-        With many rows this is what drawing as many rows with replacement comes to, and no row need know of others.
+        With many rows this is equivalent to drawing rows with replacement, and each row is drawn independently.
         """
         own = (replace(part, bootstrap=child_seed(seed, k)) for k, part in enumerate(self.partitions))
         return replace(self, partitions=tuple(own))
@@ -111,7 +111,7 @@ def _partitions_of_weights(sample_weight: Any, n_partitions: int) -> Sequence[An
 
 
 def blocks_of(partition: Partition, layout: TableLayout) -> Iterator[Block]:
-    """Yield a partition's rows in blocks; what is wrong with one of them is said with the partition's name."""
+    """Yield a partition's rows in blocks; errors name the partition."""
     try:
         yield from _blocks(partition, layout)
     except XSPNError as error:

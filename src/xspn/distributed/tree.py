@@ -103,7 +103,7 @@ class PartialTree:
 
     @classmethod
     def of(cls, root: OpenTask) -> "PartialTree":
-        """Return a tree of which nothing is known."""
+        """Return a tree of one open task, the root."""
         return cls(open={ROOT: root}, keys=1)
 
     @property

@@ -104,10 +104,10 @@ class LinearBackend(Backend):
         """The back end for these rows: of a wider range, or in log space."""
 
     def _logarithms(
-        self, p: AnyArray, log_share: FloatArray | float, X: AnyArray, names: Names | None, what: str
+        self, p: AnyArray, log_scale: FloatArray | float, X: AnyArray, names: Names | None, what: str
     ) -> FloatArray:
-        """Return the logarithm of the probability (density) of each row, which is p times a share of its own."""
-        result = safe_log(p.astype(np.float64, copy=False)) + log_share
+        """Return the logarithm of the probability (density) of each row, which is p times the row's own scale."""
+        result = safe_log(p.astype(np.float64, copy=False)) + log_scale
         low = np.flatnonzero(p < self.least)
         if len(low):
             result[low] = self.fallback.log_likelihood(X[low], names, what)

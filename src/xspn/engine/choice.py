@@ -1,4 +1,4 @@
-"""Which back ends there are, what they need, and the one that nobody has to choose.
+"""The back ends by name, what they need, and the automatic choice between them.
 
 None of them is imported before it is chosen.
 """
@@ -33,12 +33,12 @@ def all_cores() -> int:
 
 
 def has_kernels() -> bool:
-    """Whether compiled kernels can be run: numba is there."""
+    """Whether compiled kernels can be run: numba is installed."""
     return find_spec("numba") is not None
 
 
 def kernels_are_kept() -> bool:
-    """Whether compiled code outlives the process; to be asked once kernels are there."""
+    """Whether compiled code outlives the process; to be asked once kernels are loaded."""
     from xspn.core.compilation import not_kept
 
     return not not_kept
@@ -77,7 +77,7 @@ def chosen_backend(
 ) -> Backend:
     """Return a back end by name: "numpy", "numba" or "torch".
 
-    Without a name it is torch for any device but the CPU, compiled kernels if numba is there, else NumPy.
+    Without a name it is torch for any device but the CPU, compiled kernels if numba is installed, else NumPy.
     """
     if dtype not in PRECISIONS:
         raise ParameterError(f"dtype: expected 'float64' or 'float32', found {dtype!r}")
@@ -99,9 +99,9 @@ def chosen_backend(
 
 
 class Automatic(Backend):
-    """Starts with NumPy, and goes on with kernels when a circuit has been asked enough to be worth loading them.
+    """Starts with NumPy, and switches to kernels once a circuit has done enough work to make loading them pay.
 
-    How much was asked is counted in slots and rows, not in seconds: the same script gives the same answers.
+    Work is counted in slots and rows, not in seconds, so that the same script gives the same answers.
     """
 
     def __init__(self, program: Program, origin: "Automatic | None" = None) -> None:
@@ -149,21 +149,21 @@ class Automatic(Backend):
         return Automatic(program, origin)
 
     def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
-        """Ask the back end that is worth it."""
+        """Ask NumPy or the kernels, whichever pays."""
         return self._for(len(X)).log_likelihood(X, names, what)
 
     def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
-        """Ask the back end that is worth it."""
+        """Ask NumPy or the kernels, whichever pays."""
         return self._for(len(evidence), passes=3).marginals(evidence, names)
 
     def marginals_and_evidence(self, evidence: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
-        """Ask the back end that is worth it."""
+        """Ask NumPy or the kernels, whichever pays."""
         return self._for(len(evidence), passes=3).marginals_and_evidence(evidence, names)
 
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
-        """Ask the back end that is worth it."""
+        """Ask NumPy or the kernels, whichever pays."""
         return self._for(len(rows)).log_values(rows, semiring)
 
     def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
-        """Ask the back end that is worth it."""
+        """Ask NumPy or the kernels, whichever pays."""
         return self._for(len(X), passes=3).counts(X, weights, names)

@@ -15,9 +15,10 @@ from xspn.leaves.blocks import LeafBlock, RowBlock
 class ColumnLeaves:
     """The leaves that kernels do not evaluate: their values for some rows, and what flows into them.
 
-    Densities may be of any size. So that no value exceeds 1, every leaf is divided by a share of each of its real
-    variables: the largest that any leaf over the variable has in this row. Each part of the circuit that counts has one
-    leaf over each variable, so the root is divided by the product of all shares, whose logarithm is added in the end.
+    Densities may be of any size. So that no value exceeds 1, every leaf is divided by a scale for each of its real
+    variables: the largest value that any leaf over the variable has in this row. Every tree that the circuit induces
+    has exactly one leaf over each variable, so the root is divided by the product of all scales, whose logarithm is
+    added at the end.
     """
 
     def __init__(self, program: Program, device: Any = None) -> None:
@@ -37,18 +38,18 @@ class ColumnLeaves:
         self._is_univariate = bool((self._size == 1).all())
 
     def logarithms(self, rows: RowBlock, best: bool = False) -> tuple[FloatArray, FloatArray | float]:
-        """Return the log-values of columns, (slots, rows), less those of shares, and the total of shares: (rows,)."""
+        """Return the scaled log-values of columns, (slots, rows), and the total of the log-scales: (rows,)."""
         columns = [block.column(rows, best, self.device) for _, block in self.blocks]
         logs = np.concatenate([np.empty((0, len(rows))), *columns])
         if not len(self._slot):
             return logs, 0.0
-        share = np.maximum.reduceat(logs[self._slot] / self._size, self._start)  # (real variables, rows)
-        share[np.isneginf(share)] = 0.0
-        if self._is_univariate:  # every leaf is there once
-            logs[self._slot] -= share[self._which]
+        scale = np.maximum.reduceat(logs[self._slot] / self._size, self._start)  # (real variables, rows)
+        scale[np.isneginf(scale)] = 0.0
+        if self._is_univariate:  # every leaf occurs once
+            logs[self._slot] -= scale[self._which]
         else:
-            np.subtract.at(logs, self._slot, share[self._which])
-        return np.minimum(logs, 0.0), np.asarray(share.sum(axis=0))  # above 0 by rounding alone
+            np.subtract.at(logs, self._slot, scale[self._which])
+        return np.minimum(logs, 0.0), np.asarray(scale.sum(axis=0))  # above 0 by rounding alone
 
     def add_marginals(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
         """Add flow · P(X_i = v | row) of all columns to `out` (rows, variables, values)."""
@@ -75,14 +76,14 @@ class LoadedRows:
     """The rows start..stop of a table, checked, with the values of columns, ready to be taken by kernels in blocks.
 
     Attributes:
-        log_share: What to add to the logarithm of the root's value.
+        log_scale: What to add to the logarithm of the root's value.
         flow: Where the flow into columns is gathered, block after block: (slots, rows).
     """
 
     def __init__(self, start: int, stop: int, rows: RowBlock, columns: ColumnLeaves, best: bool = False) -> None:
         self.start, self.stop, self.rows = start, stop, rows
         self._columns = columns
-        self._logs, self.log_share = columns.logarithms(rows, best)
+        self._logs, self.log_scale = columns.logarithms(rows, best)
         self.flow = np.zeros_like(self._logs)
 
     def place(self, own: slice) -> slice:
@@ -113,5 +114,5 @@ class LoadedRows:
             workspace.column[:, :n] = np.exp(logs)
 
     def add_marginals(self, flow: FloatArray, out: FloatArray) -> None:
-        """Add what flows into columns, as a share of each row's probability, to a table of marginals of all rows."""
+        """Add what flows into columns, as a fraction of each row's probability, to a table of marginals of all rows."""
         self._columns.add_marginals(self.rows, flow, out[self.start : self.stop])

@@ -90,7 +90,7 @@ class NumbaBackend(LinearBackend):
         return self._logarithms(*self._probabilities(X, names, what), X, names, what)
 
     def _are_out_of_range(self, X: AnyArray, names: Names | None, what: str = "X") -> bool:
-        """Whether it is not worth trying these kernels: the first of many rows are all too unlikely for them."""
+        """Whether to skip these kernels: the first rows of a large table all underflow."""
         if self.dtype is not np.float64 or len(X) < WORTH_A_PROBE or self.program.real.any():
             return False
         return bool((self._probabilities(X[:PROBE], names, what)[0] < self.least).all())
@@ -108,7 +108,7 @@ class NumbaBackend(LinearBackend):
         if run.is_plain:
             run.over_rows(X, names, what, width, kernel)
             return out, 0.0
-        log_share = np.zeros(len(X))
+        log_scale = np.zeros(len(X))
 
         def take(start: int, stop: int) -> None:
             with run.workspace(width, layout.n_registers, down=False) as workspace:
@@ -116,10 +116,10 @@ class NumbaBackend(LinearBackend):
                     for own, mode in loaded.into(workspace):
                         upward(arrays, 0, len(layout), layout.register, 0, mode, False, workspace)
                         out[loaded.place(own)] = workspace.values[layout.register[-1], : own.stop - own.start]
-                    log_share[loaded.start : loaded.stop] = loaded.log_share
+                    log_scale[loaded.start : loaded.stop] = loaded.log_scale
 
         run.in_chunks(len(X), CHUNK, take)
-        return out, log_share
+        return out, log_scale
 
     # -- marginals ---------------------------------------------------------------------------------------------------
 
@@ -176,10 +176,10 @@ class NumbaBackend(LinearBackend):
     def _add_marginals(self, loaded: LoadedRows, joint: FloatArray, probability: AnyArray, table: FloatArray) -> None:
         """Write what columns and kernels tell of the variables of some rows."""
         total, rows = probability.astype(np.float64), loaded.rows
-        share = np.divide(1.0, total, out=np.zeros_like(total), where=total >= self.least)  # others are computed again
-        loaded.add_marginals(loaded.flow * share, table)
+        scale = np.divide(1.0, total, out=np.zeros_like(total), where=total >= self.least)  # others are computed again
+        loaded.add_marginals(loaded.flow * scale, table)
         binary, out = np.array(self.program.cardinalities) == 2, table[loaded.start : loaded.stop]
-        p_one = out[:, :, 1] + joint * share[:, None]
+        p_one = out[:, :, 1] + joint * scale[:, None]
         p_one = np.where(rows.missing.T, np.minimum(p_one, 1.0), rows.values == 1)
         out[:, binary, 1] = p_one[:, binary]
         out[:, binary, 0] = 1 - p_one[:, binary]
@@ -244,7 +244,7 @@ class NumbaBackend(LinearBackend):
         if self.dtype is np.float32 or self._are_out_of_range(X, names):
             return self.fallback.counts(X, weights, names)
         run, layout = self._run, self.tape.layout
-        probability, log_share, out = np.empty(len(X)), np.zeros(len(X)), np.empty((0, 0))
+        probability, log_scale, out = np.empty(len(X)), np.zeros(len(X)), np.empty((0, 0))
         places = max(layout.largest_segment, layout.n_registers)
         width = run.width(CHUNK, places)
         n_partial = len(run.arrays(X).triangle)
@@ -257,9 +257,9 @@ class NumbaBackend(LinearBackend):
                         place, rows = loaded.place(own), loaded.rows.values[own]
                         self._walk(rows, workspace, mode, out, probability[place], weights[place], found.kernels)
                     run.columns.add_counts(loaded.rows, loaded.flow, found.columns)
-                    log_share[loaded.start : loaded.stop] = loaded.log_share
+                    log_scale[loaded.start : loaded.stop] = loaded.log_scale
             return found
 
-        counts = run.total(run.in_chunks(len(X), CHUNK, gather), n_partial, safe_log(probability) + log_share)
+        counts = run.total(run.in_chunks(len(X), CHUNK, gather), n_partial, safe_log(probability) + log_scale)
         low = np.flatnonzero(probability < self.least)
         return counts.with_rows(low, self.fallback.counts(X[low], weights[low], names)) if len(low) else counts

@@ -99,19 +99,19 @@ def flows(
             below, parents = step.parents
             flow[below] += parents @ own
             continue
-        for place, (child, share) in enumerate(zip(step.children, _shares(step, values), strict=True)):
-            share *= own
+        for place, (child, fraction) in enumerate(zip(step.children, _responsibilities(step, values), strict=True)):
+            fraction *= own  # now the flow from each sum to this child
             if see is not None:
-                see(step, place, share)
+                see(step, place, fraction)
             if step.distinct[place]:
-                flow[child] += share
+                flow[child] += fraction
             else:  # several sums share a child: plain addition would count it once
-                np.add.at(flow, child, share)
+                np.add.at(flow, child, fraction)
     return flow
 
 
-def _shares(step: SumStep, values: FloatArray) -> list[FloatArray]:
-    """Return the posterior share of each child of each sum, one array per place: (sums, rows)."""
+def _responsibilities(step: SumStep, values: FloatArray) -> list[FloatArray]:
+    """Return the responsibility of each child of each sum, one array per place: (sums, rows)."""
     total = values[step.start : step.stop]
     shift = np.where(np.isneginf(total), 0.0, total)
     return [

@@ -182,7 +182,7 @@ def ranges(begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def first_edges_down(inner: IntArray, begin: IntArray, end: IntArray, argument: IntArray) -> BoolArray:
-    """Mark for each argument the edge that a walk down comes to first: the first one of its last reader.
+    """Mark for each argument the edge that a walk down reaches first: the first edge of its last reader.
 
     Args:
         inner: The sums and products, in order.

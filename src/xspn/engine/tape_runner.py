@@ -52,7 +52,7 @@ class TapeRunner:
         return self._arrays_for_partial_rows if self.needs_partial_counts(X) else self.arrays_without_counts
 
     def needs_partial_counts(self, X: AnyArray | None) -> bool:
-        """Whether the table of partial counts is small, or asked for by a missing cell of X (of which all is known)."""
+        """Whether to load the table of partial counts: it is small, X has a missing cell, or X is not known yet."""
         large = self.tape.layout.triangles.n_entries > SMALL_TABLE
         return not large or X is None or bool(X.dtype.kind == "f" and np.isnan(X).any())
 
@@ -93,7 +93,7 @@ class TapeRunner:
     def loaded_rows(
         self, X: AnyArray, names: Names | None, what: str, width: int, start: int = 0, stop: int | None = None
     ) -> Iterator[LoadedRows]:
-        """Yield checked rows with the values of their columns: as many at a time as make calls to leaves worth it."""
+        """Yield checked rows with the values of their columns, in blocks large enough to call leaves efficiently."""
         checker = RowChecker(self.program.domains, names)
         end = len(X) if stop is None else stop
         step = width * max(1, min(CHUNK, LOADED // max(1, self.columns.n_slots)) // width)

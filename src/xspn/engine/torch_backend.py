@@ -65,7 +65,7 @@ class TorchBackend(LinearBackend):
         self._inside = torch.as_tensor(~program.absent, device=self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TorchBackend, (self.program, *self._names)  # tensors are made again on the device that is there
+        return TorchBackend, (self.program, *self._names)  # tensors are made again on the device of the new process
 
     @cached_property
     def fallback(self) -> Backend:
@@ -102,12 +102,12 @@ class TorchBackend(LinearBackend):
 
     def log_likelihood(self, X: AnyArray, names: Names | None = None, what: str = "X") -> FloatArray:
         """Return the logarithm of the root's value."""
-        p, log_share = np.empty(len(X)), np.zeros(len(X))
+        p, log_scale = np.empty(len(X)), np.zeros(len(X))
         for start, stop, cells in self._blocks(X, names, what, passes=0 if self._kernel else 1):
             found = self._kernel.run(cells.codes) if self._kernel else self._up(cells)[self.program.root]
             p[start:stop] = found.double().cpu().numpy()
-            log_share[start:stop] = cells.log_share
-        return self._logarithms(p, log_share, X, names, what)
+            log_scale[start:stop] = cells.log_scale
+        return self._logarithms(p, log_scale, X, names, what)
 
     def marginals(self, evidence: AnyArray, names: Names | None = None) -> FloatArray:
         """Go up and down, with derivatives on the way down."""
@@ -124,8 +124,8 @@ class TorchBackend(LinearBackend):
             if cells.rows is not None:
                 self._columns.add_marginals(cells.rows, self._column_flow(values, derivatives, total), out)
                 ones += torch.as_tensor(out[:, :, 1].T, device=self.device)
-            share = torch.where(cells.seen > 0, cells.ones, ones.clamp_(max=1))
-            chances = share.T.double().cpu().numpy()
+            p_one = torch.where(cells.seen > 0, cells.ones, ones.clamp_(max=1))
+            chances = p_one.T.double().cpu().numpy()
             if self._is_plain:  # choosing columns would take longer than the passes
                 out[:, :, 1] = chances
                 np.subtract(1.0, chances, out=out[:, :, 0])
@@ -153,7 +153,7 @@ class TorchBackend(LinearBackend):
         for start, stop, leaves in self._leaves:
             values[start:stop] = leaves.values(cells)
         if cells.rows is not None:
-            logs, cells.log_share = self._columns.logarithms(cells.rows)
+            logs, cells.log_scale = self._columns.logarithms(cells.rows)
             values[self._column_slots] = torch.as_tensor(np.exp(logs), dtype=self.dtype, device=self.device)
         for step in self._steps:
             step.up(values)
@@ -173,10 +173,10 @@ class TorchBackend(LinearBackend):
         return torch.as_tensor(np.concatenate([np.empty(0, dtype=np.int64), *slots]), device=self.device)
 
     def _column_flow(self, values: Tensor, derivatives: Tensor, total: Tensor) -> FloatArray:
-        """Return the share of each row that flows into columns: (slots, rows)."""
+        """Return the fraction of each row's probability that flows into columns: (slots, rows)."""
         flow = values[self._column_slots] * derivatives[self._column_slots]
-        share = torch.where(total >= self.least, flow / total, torch.zeros_like(flow))  # others are computed again
-        return np.asarray(share.double().cpu().numpy())
+        fraction = torch.where(total >= self.least, flow / total, torch.zeros_like(flow))  # others are computed again
+        return np.asarray(fraction.double().cpu().numpy())
 
     def _blocks(self, X: AnyArray, names: Names | None, what: str, passes: int = 1) -> Iterator[tuple[int, int, Cells]]:
         """Yield blocks of rows on the device; what is neither 0 nor 1 nor missing is refused by its place."""
@@ -204,7 +204,7 @@ class TorchBackend(LinearBackend):
 
 
 def usable_device(device: str) -> torch.device:
-    """Return a device that is there, or say that it is not."""
+    """Return an available device, or refuse it."""
     try:
         chosen = torch.device(device)
     except RuntimeError as error:

@@ -17,11 +17,11 @@ from xspn.leaves.count_block import Triangles
 
 
 class Cells:
-    """A block of rows on the device: (variables, rows), 1 where a value is zero, is one, is there; 0 elsewhere.
+    """A block of rows on the device: (variables, rows), 1 where a value is zero, is one, is seen; 0 otherwise.
 
     Attributes:
         rows: The rows for leaves that the device does not evaluate, if there are such leaves.
-        log_share: What to add to the logarithm of the root's value (see `ColumnLeaves`).
+        log_scale: What to add to the logarithm of the root's value (see `ColumnLeaves`).
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Cells:
         self._is_zero, self._is_one, self._dtype = zeros, ones, dtype
         self._missing = missing
         self.rows = rows
-        self.log_share: FloatArray | float = 0.0
+        self.log_scale: FloatArray | float = 0.0
 
     @cached_property
     def zeros(self) -> Tensor:
@@ -192,16 +192,16 @@ class TreeTensors:
         single = torch.empty_like(zero)  # P(X_i = 1 | evidence)
         for group in reversed(self._groups):
             p, b0, b1 = self._p[:, group.entries], zero[group.entries], one[group.entries]
-            given_zero = _share(p[1] * b1, p[0] * b0)
+            given_zero = _fraction(p[1] * b1, p[0] * b0)
             if group.is_root:
                 single[group.entries] = given_zero
             else:
                 above = single[group.parents]
-                single[group.entries] = (1 - above) * given_zero + above * _share(p[3] * b1, p[2] * b0)
+                single[group.entries] = (1 - above) * given_zero + above * _fraction(p[3] * b1, p[2] * b0)
         out.index_add_(0, self._variables, single * (values * derivatives)[self._tree])
 
 
-def _share(part: Tensor, rest: Tensor) -> Tensor:
+def _fraction(part: Tensor, rest: Tensor) -> Tensor:
     total = part + rest
     return torch.where(total > 0, part / torch.where(total > 0, total, torch.ones_like(total)), part)
 

@@ -1,7 +1,7 @@
-"""Does a fitted model say of each column by itself what the table says? Asked after every fit; a warning otherwise.
+"""Compare each column's distribution under a fitted model with the table after every fit, and warn if they differ.
 
-Held-out likelihoods do not tell: a leaf that is a hundred times too wide costs a few nats where it matters little, and
-every mean, sample and conditional of the column is wrong. So means, deviations and quantiles of every real column, and
+Held-out likelihoods do not show it: a leaf that is a hundred times too wide costs only a few nats, but every mean,
+sample and conditional of the column is wrong. So means, deviations and quantiles of every real column, and
 the frequencies of the values of every other column, are compared with the table. What the model says of one column is
 exact and cheap: the fraction of the rows that reaches each leaf, and the leaf's own distribution of that column.
 

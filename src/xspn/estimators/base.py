@@ -126,7 +126,7 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         return need_pandas().DataFrame(answer, index=getattr(X, "index", None), columns=names)
 
     def marginal_names(self) -> list[str]:
-        """Return the names of the columns of `predict_marginals`, such as "colour=red"; X0, X1, … without names."""
+        """Return the names of the columns of `predict_marginals`, such as "color=red"; X0, X1, … without names."""
         check_is_fitted(self)
         schema, names = self.schema_, []
         for variable, (name, domain) in enumerate(zip(schema.shown_names, schema.domains, strict=True)):

@@ -107,7 +107,7 @@ def _labels(y: Any, n_rows: int) -> AnyArray:
         if labels.dtype.kind == "f":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
-        np.unique(labels)  # classes are sorted: labels of different kinds cannot be
+        np.unique(labels)  # classes are sorted, which labels of different types do not allow
     except (ValueError, TypeError) as error:
         raise DataError(f"y: {error}") from error
     if len(labels) != n_rows:

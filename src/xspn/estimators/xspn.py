@@ -86,10 +86,10 @@ class XSPN(LearnerParameters, DensityEstimator):
             y: Ignored.
             X_valid: Validation rows: used to choose settings, with a quality other than "fast", and to score; their
                 mean log-likelihood becomes `valid_score_`.
-            sample_weight: How often each row counts. Tests take weights for numbers of rows: those of a survey, which
-                add up to a population, should be scaled to add up to the number of rows.
-            checkpoint: For tables out of core: a file to save to after each pass over the data, and to go on
-                from if it is there. Nothing is saved for a table that is small enough to be gathered.
+            sample_weight: How often each row counts. Tests treat weights as numbers of rows: survey weights that add
+                up to a population should be scaled to add up to the number of rows.
+            checkpoint: For tables out of core: a file to save to after each pass over the data, and to resume
+                from if it exists. Nothing is saved for a table that is small enough to be gathered.
         """
         config = learn_config(self)
         one_of("quality", self.quality, ("fast", *BUDGETS))

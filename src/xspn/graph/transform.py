@@ -98,7 +98,7 @@ def share(root: Node) -> Node:
 
 
 def share_and_tell(root: Node) -> tuple[Node, dict[Node, Node]]:
-    """Make equal sub-circuits one node, and tell what became of each node."""
+    """Make equal sub-circuits one node; return the root and the node that replaces each old node."""
     known: dict[Any, Node] = {}
     became: dict[Node, Node] = {}
 

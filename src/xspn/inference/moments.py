@@ -78,9 +78,9 @@ def _usage(graph: Graph) -> FloatArray:
     used[-1] = 1.0
     for index in range(len(graph) - 1, -1, -1):
         node = graph.nodes[index]
-        shares = node.weights.tolist() if isinstance(node, Sum) else [1.0] * len(node.children)
-        for child, share in zip(graph.child_ids(node), shares, strict=True):
-            used[child] += share * used[index]
+        weights = node.weights.tolist() if isinstance(node, Sum) else [1.0] * len(node.children)
+        for child, weight in zip(graph.child_ids(node), weights, strict=True):
+            used[child] += weight * used[index]
     return used
 
 

@@ -54,8 +54,7 @@ def means(backend: Backend, evidence: AnyArray, names: Names | None = None) -> F
                 for leaf in behind:
                     own = np.array(leaf.variables)
                     if real[own].any():
-                        share = flow[first + slot][:, None]
-                        out[start:stop, own] += share * leaf.means(rows.values[:, own])
+                        out[start:stop, own] += flow[first + slot][:, None] * leaf.means(rows.values[:, own])
     seen = np.asarray(evidence, dtype=np.float64)
     return np.asarray(np.where(real & ~np.isnan(seen), seen, out))
 

@@ -101,7 +101,7 @@ def read_model(content: bytes, source: str) -> tuple[Circuit, dict[str, Any]]:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Keep the garbage collector from looking at a million new objects again and again, all of which stay."""
+    """Pause the garbage collector while a million objects are made that all stay."""
     running = gc.isenabled()
     gc.disable()
     try:

@@ -10,9 +10,9 @@
 
 Beside the nodes there may be "notes", an object of any content: how the circuit was learned, say.
 Labels are what the values of a column stand for, dtypes the types of a DataFrame's columns. Schema 1 has neither, and
-no order in domains; a circuit that needs none of them is still written in it. Children come before parents and the last
-node is the root. Numbers are written with as many digits as bring back the same bits; −inf, which JSON has no number
-for, is the string "-inf". What a text may ask for at most is said in `xspn.io.limits`.
+no order in domains; circuits that need none of them are still written in schema 1. Children come before parents and
+the last node is the root. Numbers are written with as many digits as bring back the same bits; −inf, which JSON has no
+number for, is the string "-inf". `xspn.io.limits` has the limits on what is read.
 """
 
 import hashlib

@@ -81,9 +81,9 @@ class BinaryData:
 
 
 def _keys(cells: Bits) -> AnyArray:
-    """Return a key for each row, equal just when the rows are: a number where one has room, which sorts much faster."""
+    """Return a key for each row, equal if and only if the rows are: an integer if it fits, which sorts faster."""
     n_rows, width = cells.shape
-    room = next((size for size in (1, 2, 4, 8) if size >= width), width)
-    padded = np.zeros((n_rows, room), dtype=np.uint8)
+    size = next((n for n in (1, 2, 4, 8) if n >= width), width)
+    padded = np.zeros((n_rows, size), dtype=np.uint8)
     padded[:, :width] = cells
-    return padded.view(np.dtype(f"u{room}" if room <= 8 else (np.void, room))).ravel()
+    return padded.view(np.dtype(f"u{size}" if size <= 8 else (np.void, size))).ravel()

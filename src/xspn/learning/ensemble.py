@@ -72,7 +72,7 @@ def learn_members(
 
 
 def mixture_of(members: Sequence[Member], n_variables: int) -> Learned:
-    """Return the uniform mixture of circuits as one; what is equal in several of them is there once."""
+    """Return the uniform mixture of circuits as one circuit, in which equal sub-circuits are shared."""
     roots = [from_records(records) for records, _ in members]
     root, became = share_and_tell(Sum(np.full(len(roots), 1.0 / len(roots)), roots))
     whole = Graph(root, n_variables)

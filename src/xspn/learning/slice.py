@@ -1,8 +1,8 @@
-"""A slice of the training data, and all that the learner asks of it, whatever kind of columns it has.
+"""A slice of the training data, and all that the learner asks of it, whatever types its columns have.
 
 The policy, the queue and the assembly of a circuit are the same for every table. What differs is how dependence and
-exchangeability are tested, how rows are clustered and which leaves there are. A slice answers these questions for its
-own kind of columns: `BinarySlice` for zeros and ones, `TableSlice` (in `learning.tables`) for anything else.
+exchangeability are tested, how rows are clustered and which leaves there are. A slice answers these questions for
+its own columns: `BinarySlice` for zeros and ones, `TableSlice` (in `learning.tables`) for anything else.
 """
 
 from abc import ABC, abstractmethod

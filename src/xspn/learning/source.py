@@ -44,7 +44,7 @@ class BinarySource:
 
 
 class TableSource:
-    """A table with columns of any kinds; slices of columns with two values each are those of bits."""
+    """A table with columns of any types; slices of columns with two values each are those of bits."""
 
     def __init__(self, data: TableData) -> None:
         self._data = data

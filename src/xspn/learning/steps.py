@@ -1,8 +1,8 @@
-"""Progress of long work: whoever does it says when a step is done, and whoever waits for it is told how much that is.
+"""Progress of long work: code calls `step()`, and a `Meter` turns steps into a fraction of the work.
 
-The number of steps of a part of the work is not known beforehand: EM stops when it has settled. So each step takes a
-fraction of its part, a smaller one the more there were, and the end of the part takes the rest: a bar that moves, never
-back, and ends at the end.
+The number of steps of a part of the work is not known beforehand: EM stops when it has converged. So each step counts
+for a fraction of its part, which shrinks with every step, and the end of the part counts for the rest: progress never
+goes back, and ends at 100 %.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ _on_step: ContextVar[Callable[[float], None] | None] = ContextVar("on_step", def
 
 
 def step(weight: float = 1.0) -> None:
-    """Say that a step is done, to whoever listens. It costs next to nothing if nobody does."""
+    """Report that a step is done to the listener, if there is one."""
     listener = _on_step.get()
     if listener is not None:
         listener(weight)
@@ -56,16 +56,16 @@ class WorkPart:
 
 
 class Meter:
-    """Adds up what is done, in several threads if need be, and tells it.
+    """Adds up the work done, in several threads if need be, and reports it.
 
     Args:
-        progress: Is told; None tells nobody, and leaves steps to whoever listens outside.
+        progress: Called with the work done and the total; with None, steps go to an enclosing meter, if there is one.
         of: How much there is to do.
 
     Examples:
         >>> meter = Meter(lambda done, of: print(f"{done:.0f} of {of}"), of=3)
         >>> with meter.part(2):
-        ...     step()  # a fraction of this part; not told, because hardly any time has passed
+        ...     step()  # a fraction of this part; not reported, because hardly any time has passed
         2 of 3
         >>> with meter.part(1):
         ...     pass

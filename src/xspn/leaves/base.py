@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 Together = Callable[[FloatArray, bool], FloatArray]
 
 # What a drawing shows of a leaf, and its numbers: "bars" of P(number of ones = t), "chances" P(x = 1) of one bit,
-# "shares" P(x = v) of each variable, a "bell" for real numbers, a "tree".
-Picture = tuple[Literal["bars", "chances", "shares", "bell", "tree"], tuple[tuple[float, ...], ...]]
+# "frequencies" P(x = v) of each variable, a "bell" for real numbers, a "tree".
+Picture = tuple[Literal["bars", "chances", "frequencies", "bell", "tree"], tuple[tuple[float, ...], ...]]
 
 leaves: "Registry[type[Leaf]]" = Registry("leaf family", entry_points="xspn.leaves")
 L = TypeVar("L", bound="type[Leaf]")
@@ -182,7 +182,7 @@ class Leaf(LeafNode):
         return f"{type(self).__name__}({names})"
 
     def interchangeable(self) -> list[IntArray]:
-        """Return groups of positions that the leaf treats alike, in leaves that are about that."""
+        """Return groups of interchangeable positions; none for families that are not about exchangeability."""
         return []
 
     def picture(self) -> Picture:
@@ -190,7 +190,7 @@ class Leaf(LeafNode):
         if not all(domain.is_discrete for domain in self.domains):
             return "bell", ()
         table = self.marginals(np.full((1, len(self._variables)), np.nan))[0]
-        return "shares", tuple(
+        return "frequencies", tuple(
             tuple(map(float, own[: domain.cardinality])) for own, domain in zip(table, self.domains, strict=True)
         )
 

@@ -1,4 +1,4 @@
-"""One binary variable, and all leaves of that kind folded product by product."""
+"""One binary variable, and the block of all Bernoulli leaves, folded product by product."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Exchangeable bits that two numbers describe: how likely each is to be one, and how much they hang together."""
+"""Exchangeable bits with two parameters: the probability of a one, and the dispersion (how strongly bits agree)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
@@ -26,7 +26,7 @@ LARGEST_DISPERSION = 1e9
 class BetaBinomial(Exchangeable):
     """An exchangeable leaf over the number of ones whose weights follow from two parameters.
 
-    The bits are what is drawn from an urn when every ball that is drawn goes back with `dispersion` more of its colour:
+    The bits are what is drawn from an urn when every ball that is drawn goes back with `dispersion` more of its color:
     independent at 0, and the larger, the more alike. Where rows are few, two numbers are learned more reliably than one
     for each count. Any subset of the bits, and what is left when some are known, is a leaf of the same kind.
 
@@ -104,13 +104,13 @@ class BetaBinomial(Exchangeable):
         n = len(own)
         number_between("BetaBinomial mean number of ones", mean, 0.0, n)
         number_between("BetaBinomial variance", variance, 0.0, np.inf)
-        share = mean / n
-        independent = n * share * (1.0 - share)
+        p = mean / n
+        independent = n * p * (1.0 - p)
         if variance <= independent or n == 1:
-            return cls(own, share, 0.0)
+            return cls(own, p, 0.0)
         correlation = (variance / independent - 1.0) / (n - 1) if independent > 0 else 1.0
         dispersion = correlation / (1.0 - correlation) if correlation < 1.0 else LARGEST_DISPERSION
-        return cls(own, share, min(dispersion, LARGEST_DISPERSION))
+        return cls(own, p, min(dispersion, LARGEST_DISPERSION))
 
     @classmethod
     def uniform(cls, variables: Iterable[int], statistic: Statistic | None = None) -> Self:

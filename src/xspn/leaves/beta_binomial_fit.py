@@ -34,7 +34,7 @@ def most_likely_of_each(counts: Array) -> tuple[Array, Array]:
 
 @kept(nogil=True)
 def most_likely(counts: Array) -> tuple[float, float]:
-    """Return the mean and the dispersion for which rows are most likely, `counts[t]` of which have t ones."""
+    """Return the mean and the dispersion of largest likelihood, for `counts[t]` rows with t ones."""
     n = len(counts) - 1
     more_ones, more_zeros = np.zeros(n), np.zeros(n)
     above, below = 0.0, 0.0

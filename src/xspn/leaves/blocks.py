@@ -1,8 +1,8 @@
-"""Leaf blocks: all leaves of one kind, evaluated together. How a family gives its leaves a fast path.
+"""Leaf blocks: all leaves of one family, evaluated together. How a family gives its leaves a fast path.
 
 A block owns consecutive slots of the program. Most blocks give each leaf a slot; one of shape `FACTORS` folds all of
-its leaves in one product into one slot. A family names its block in `Leaf.block_type`; `LoopBlock`, which asks one leaf
-after the other through the contract, serves every family that names none.
+its leaves in one product into one slot. A block becomes a family's own under `@fast_path(Family)`; `LoopBlock`, which
+asks one leaf after the other through the contract, serves every family without one.
 
 The numpy back end calls the block's own methods. Numba kernels and torch evaluate three shapes by themselves, from the
 arrays that blocks of that shape lay out; any other block fills a column of values for each block of rows first.
@@ -163,9 +163,9 @@ class LeafBlock(ABC):
 
 
 class ShapedBlock(LeafBlock):
-    """A block that numba kernels and torch evaluate by themselves, from arrays of its entries, slot after slot.
+    """A block that numba kernels and torch evaluate directly, from arrays of its entries, slot after slot.
 
-    Which arrays those are is said for each shape in `xspn.engine.tape`, by whose names they go.
+    `xspn.engine.tape` documents the arrays of each shape, under the same names.
     """
 
     @property
@@ -208,7 +208,7 @@ class LoopBlock(LeafBlock):
 
     @property
     def cost(self) -> int:
-        """Leaves that are asked by themselves cost far more than a slot."""
+        """The cost in slots; a leaf that is evaluated alone costs far more than a slot."""
         return self.n_slots + sum(LOOP + LOOP_VARIABLE * len(leaf.variables) for leaf in self.leaves)
 
     @cached_property
@@ -268,7 +268,7 @@ class LoopBlock(LeafBlock):
 
     @cached_property
     def _ends(self) -> IntArray:
-        """Where each leaf's statistics end; a leaf tells their number by those of no rows."""
+        """Where each leaf's statistics end; their number is found by asking for the statistics of zero rows."""
         sizes = [
             len(leaf.statistics(np.empty((0, len(columns))), np.empty(0)))
             for leaf, columns in zip(self.leaves, self._columns, strict=True)

@@ -104,7 +104,7 @@ class Categorical(Univariate):
 
     def picture(self) -> Picture:
         """Return the probabilities."""
-        return "shares", (tuple(map(float, self.probabilities)),)
+        return "frequencies", (tuple(map(float, self.probabilities)),)
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight of each value."""

@@ -28,7 +28,7 @@ def children_of(parents: Sequence[int]) -> list[list[int]]:
 
 
 def parents_first(parents: Sequence[int]) -> list[int]:
-    """Return the nodes that hang on a root, parents before children; nodes of a cycle are left out."""
+    """Return the nodes that hang on a root, parents before children; nodes of a cycle are excluded."""
     children = children_of(parents)
     order = [i for i, parent in enumerate(parents) if parent < 0]
     for i in order:

@@ -278,8 +278,8 @@ class Exchangeable(Leaf):
         n = len(self._variables)
         if self.statistic.cardinality == 2 and n > 1:
             return "bars", (tuple(map(float, self.count_distribution())),)
-        shares = self.marginals(np.full((1, n), np.nan))[0]
-        return "shares", tuple(tuple(map(float, shares[group[0]])) for group in self.interchangeable())
+        marginals = self.marginals(np.full((1, n), np.nan))[0]
+        return "frequencies", tuple(tuple(map(float, marginals[group[0]])) for group in self.interchangeable())
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the expected weight of each class."""
@@ -349,13 +349,13 @@ class Exchangeable(Leaf):
         if not isinstance(stored, list) or not ((which >= 0) & (which < len(stored))).all():
             raise FormatError("'statistic': expected the places of statistics in a list")
         own = [statistic_from_params(params) for params in stored]
-        kinds, kind = np.unique(np.stack([which, n], axis=1), axis=0, return_inverse=True)
-        sizes = np.array([own[T].size(k) for T, k in kinds.tolist()], dtype=np.int64)[kind.ravel()]
+        groups, group = np.unique(np.stack([which, n], axis=1), axis=0, return_inverse=True)
+        sizes = np.array([own[T].size(k) for T, k in groups.tolist()], dtype=np.int64)[group.ravel()]
         flat = packed(arrays, "log_weights", int(sizes.sum()))
         log_weights = cut(flat, sizes)
         starts = np.cumsum(sizes) - sizes
-        for place, (T, k) in enumerate(kinds.tolist()):
-            alike = np.flatnonzero(kind.ravel() == place)
+        for place, (T, k) in enumerate(groups.tolist()):
+            alike = np.flatnonzero(group.ravel() == place)
             rows = flat[starts[alike][:, None] + np.arange(own[T].size(k))]
             with np.errstate(over="ignore"):
                 mass = np.exp(rows + own[T].log_class_size(k)).sum(axis=1)

@@ -19,7 +19,7 @@ def _scope_of(variable: int) -> Scope:
 
 
 class Univariate(Leaf):
-    """A leaf over one variable: marginalising or conditioning leaves it whole or removes it."""
+    """A leaf over one variable: marginalizing or conditioning leaves it whole or removes it."""
 
     __slots__ = ()
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from xspn.circuit import Circuit
 
 MOST_BARS = 50
-NEGLIGIBLE = 1e-4  # counts at the ends that are rarer are left out
+NEGLIGIBLE = 1e-4  # rarer counts at the ends are not drawn
 LETTERS = 28
 VISIBLE = 0.005  # what changes less is shown only if it is asked for, or nothing changes more
 OUTLIERS = 0.005  # the fraction of rows below which the axis is cut off

@@ -1,4 +1,4 @@
-"""What a drawing wants to know: of each node how often it is reached and what lies below it; of a leaf, its picture."""
+"""What drawings show: how often each node is reached, what lies below it, and the pictures of leaves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from xspn.leaves import Leaf
 
 Family = Literal["exchangeable", "pairs", "independent"]
 FAMILIES: tuple[Family, ...] = ("exchangeable", "pairs", "independent")
-Shape = Literal["bars", "chances", "shares", "bell", "tree"]
+Shape = Literal["bars", "chances", "frequencies", "bell", "tree"]
 CERTAIN = 0.01  # a value that is all but sure below a sum names the branch that it is on
 
 
@@ -99,7 +99,7 @@ class Segment:
     Attributes:
         family: How its variables hang together.
         shape: What to draw: "bars" for P(number of ones = t), "chances" for P(x = 1) of each of several bits,
-            "shares" for P(x = v) of each of several variables, "bell" for real numbers, "tree".
+            "frequencies" for P(x = v) of each of several variables, "bell" for real numbers, "tree".
         size: How many variables it has.
         values: One row of numbers, or one for each variable.
     """
@@ -120,7 +120,7 @@ def segments_of(leaves: Sequence[Node]) -> list[Segment]:
         >>> [segment.shape for segment in segments_of([Bernoulli(0, p=0.2), Bernoulli(1, p=0.7)])]
         ['chances']
     """
-    alone: dict[Shape, list[tuple[float, ...]]] = {"chances": [], "shares": [], "bell": []}
+    alone: dict[Shape, list[tuple[float, ...]]] = {"chances": [], "frequencies": [], "bell": []}
     segments: list[Segment] = []
     for leaf in leaves:
         assert isinstance(leaf, Leaf)
@@ -153,7 +153,7 @@ def certain_value(leaf: Node) -> int | None:
     if shape == "chances":
         chance = values[0][0]
         return round(chance) if min(chance, 1 - chance) < CERTAIN else None
-    return int(np.argmax(values[0])) if shape == "shares" and max(values[0]) > 1 - CERTAIN else None
+    return int(np.argmax(values[0])) if shape == "frequencies" and max(values[0]) > 1 - CERTAIN else None
 
 
 def certain_factors(node: Node, most: int) -> dict[Leaf, int]:

@@ -18,7 +18,7 @@ from xspn.graph.nodes import LeafNode, Node, Product, Sum
 from xspn.inference.moments import count_distribution
 from xspn.plotting.facts import FAMILIES, NodeFacts, Segment, certain_factors, segments_of
 
-Kind = Literal["sum", "product", "leaves", "folded", "again"]
+PartKind = Literal["sum", "product", "leaves", "folded", "again"]
 
 MOST_BRANCHES = 6  # of a sum or product are drawn one by one; all others are summed up
 SMALL = 0.06  # factors of so small a fraction of a product's variables are summed up too
@@ -47,7 +47,7 @@ class OutlinePart:
         label: A number, where the same part occurs again elsewhere.
     """
 
-    kind: Kind
+    kind: PartKind
     nodes: list[Node]
     variables: list[int]
     reach: float

@@ -67,7 +67,7 @@ def _segment(axes: "Axes", segment: Segment, place: tuple[float, float, float]) 
             _bars(axes, bars, place, color, max(bars))
         case "chances":
             _bars(axes, thinned(segment.values[0]), place, color, 1.0)
-        case "shares":
+        case "frequencies":
             _distributions(axes, segment.values, place, color)
         case "bell":
             _bell(axes, place, color)
@@ -147,7 +147,7 @@ def _tree(axes: "Axes", place: tuple[float, float, float], color: str) -> None:
 
 
 def _stack(axes: "Axes", part: OutlinePart, left: float, middle: float) -> None:
-    """Draw a pile of cards: how many ones the folded part has, above a strip of how much in it is of which family."""
+    """Draw a pile of cards: the distribution of the folded part's count, above a strip of its leaf families."""
     from matplotlib.patches import Rectangle
 
     width, height = GLYPH

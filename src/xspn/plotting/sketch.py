@@ -17,7 +17,7 @@ from xspn.plotting.tree_layout import Box
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Kind = Literal["sum", "product", "counts", "bits", "bit", "leaf"]
+SketchKind = Literal["sum", "product", "counts", "bits", "bit", "leaf"]
 
 MOST_NODES = 400
 MOST_NAMED = 4  # a panel names each of so many bits, and only sums up more
@@ -43,7 +43,7 @@ class Sketch(Box):
         size: How many variables it spans.
     """
 
-    kind: Kind = "leaf"
+    kind: SketchKind = "leaf"
     lines: list[str] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
     edges: list[list[str]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A tidy layout of trees: no overlaps, parents centerd over children, as narrow as that allows."""
+"""A tidy layout of trees: no overlaps, parents centered over children, as narrow as that allows."""
 
 from dataclasses import dataclass, field
 

@@ -42,8 +42,8 @@ def random_tree(rng: np.random.Generator, blocks: BlockPartition, states: int) -
     return FittedHCLT(tree, tables, 0, 0.0)
 
 
-def with_holes(rng: np.random.Generator, rows: np.ndarray, share: float = 0.3) -> np.ndarray:
-    return np.where(rng.random(rows.shape) < share, np.nan, rows)
+def with_missing(rng: np.random.Generator, rows: np.ndarray, fraction: float = 0.3) -> np.ndarray:
+    return np.where(rng.random(rows.shape) < fraction, np.nan, rows)
 
 
 def drawn(n_rows: int, seed: int) -> np.ndarray:
@@ -75,7 +75,7 @@ def test_messages_and_the_circuit_agree_whatever_is_missing(seed: int, n: int, s
     rng = np.random.default_rng(seed)
     blocks = random_partition(rng, n)
     fitted = random_tree(rng, blocks, states)
-    rows = with_holes(rng, rng.integers(0, 2, size=(30, n)).astype(np.float64))
+    rows = with_missing(rng, rng.integers(0, 2, size=(30, n)).astype(np.float64))
     data = CountedRows.of(rows, np.ones(30), blocks)
     found = log_likelihoods(fitted.tree, fitted.tables, data, np.arange(30))
     circuit = Circuit(circuit_of(fitted, blocks))
@@ -112,10 +112,10 @@ def test_expected_events_are_those_of_brute_force() -> None:
     np.testing.assert_allclose(seen.emissions[0], counts * scale, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3])
-def test_whole_steps_never_lower_the_likelihood(share: float) -> None:
+@pytest.mark.parametrize("fraction", [0.0, 0.3])
+def test_whole_steps_never_lower_the_likelihood(fraction: float) -> None:
     rng = np.random.default_rng(5)
-    rows = with_holes(rng, drawn(200, 1).astype(np.float64), share)
+    rows = with_missing(rng, drawn(200, 1).astype(np.float64), fraction)
     fitted = random_tree(rng, THREES, 3)
     data, everything = CountedRows.of(rows, np.ones(200), THREES), np.arange(200)
     tables, before = fitted.tables, -np.inf
@@ -171,10 +171,10 @@ def test_pieces_weigh_what_rows_weigh() -> None:
     assert len(pieces.which) == len(pieces.weights) == len(pieces.log_arrangements) == 7
 
 
-def test_holes_do_not_hide_which_blocks_go_together() -> None:
+def test_missing_values_do_not_hide_which_blocks_go_together() -> None:
     rows = drawn(1500, 12)
-    holes = with_holes(np.random.default_rng(0), rows.astype(np.float64), 0.1)
-    trees = [chow_liu_tree(CountedRows.of(x, np.ones(1500), THREES)) for x in (rows, holes)]
+    partial = with_missing(np.random.default_rng(0), rows.astype(np.float64), 0.1)
+    trees = [chow_liu_tree(CountedRows.of(x, np.ones(1500), THREES)) for x in (rows, partial)]
     edges = [{frozenset((b, parent)) for b, parent in enumerate(tree.parents) if parent >= 0} for tree in trees]
     assert edges[0] == edges[1] == {frozenset((b, b + 1)) for b in range(5)}
 
@@ -196,10 +196,10 @@ def test_constant_variables_hang_together_too(n_blocks: int) -> None:
     assert tree.parents.count(-1) == 1
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3])
-def test_mutual_information_is_that_of_the_table_of_two_blocks(share: float) -> None:
+@pytest.mark.parametrize("fraction", [0.0, 0.3])
+def test_mutual_information_is_that_of_the_table_of_two_blocks(fraction: float) -> None:
     rng = np.random.default_rng(8)
-    rows = with_holes(rng, drawn(300, 9)[:, :5].astype(np.float64), share)
+    rows = with_missing(rng, drawn(300, 9)[:, :5].astype(np.float64), fraction)
     weights = rng.integers(1, 4, 300).astype(np.float64)
     data = CountedRows.of(rows, weights, (np.arange(3), np.array([3]), np.array([4])))
     table: dict[tuple[int, ...], float] = {}

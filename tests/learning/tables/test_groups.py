@@ -1,4 +1,4 @@
-"""Groups of interchangeable columns in tables of any kinds."""
+"""Groups of interchangeable columns in tables of any types."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ ROWS = 1500
 
 
 def codes(rng, n, k, shared):
-    """Columns that follow a hidden value in a share of the rows."""
+    """Columns that follow a hidden value in a fraction of the rows."""
     hidden = rng.integers(0, k, size=(ROWS, 1))
     return np.where(rng.random((ROWS, n)) < shared, hidden, rng.integers(0, k, size=(ROWS, n))).astype(float)
 
@@ -43,7 +43,7 @@ def test_blocks_of_real_numbers(rng):
     assert back == [(0, 1, 2, 3), (4, 5, 6), (7, 8)]
 
 
-def test_holes_do_not_hide_the_groups(rng):
+def test_missing_values_do_not_hide_the_groups(rng):
     table = np.hstack([numbers(rng, 4, 0.6), 2 + numbers(rng, 3, 0.6)])
     table[rng.random(table.shape) < 0.1] = np.nan
     assert variables(table_groups(table, [Domain.real()] * 7, level=0.001)) == [(0, 1, 2, 3), (4, 5, 6)]
@@ -67,6 +67,6 @@ def test_bits_are_grouped_as_by_the_test_for_bits(rng):
         assert own.test is None or own.test.p_value == pytest.approx(other.test.p_value)
 
 
-def test_a_level_is_a_share():
+def test_a_level_is_a_probability():
     with pytest.raises(ParameterError, match="level"):
         table_groups(np.zeros((3, 2)), [Domain.real()] * 2, level=2)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from support.tables import REAL, exchangeable_categories, exchangeable_numbers, with_holes
+from support.tables import REAL, exchangeable_categories, exchangeable_numbers, with_missing
 from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
 from xspn.learning.tables.leaf_learners.blocks import similar_columns
@@ -36,10 +36,10 @@ def test_repeated_measurements_are_a_group_and_other_columns_are_not(rows, seed)
     assert rows == 60 or found == [[0, 1, 2, 3]]
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.2])
-def test_the_order_of_rows_and_columns_and_a_common_unit_do_not_matter(holes, rng):
+@pytest.mark.parametrize("missing_rate", [0.0, 0.2])
+def test_the_order_of_rows_and_columns_and_a_common_unit_do_not_matter(missing_rate, rng):
     cells = np.hstack([exchangeable_numbers(rng, 200, 3), 1 + 2 * exchangeable_numbers(rng, 200, 2)])
-    cells = with_holes(rng, cells, holes)
+    cells = with_missing(rng, cells, missing_rate)
     assert groups(cells, REAL) == [[0, 1, 2], [3, 4]]
     assert groups(cells[rng.permutation(200)], REAL) == [[0, 1, 2], [3, 4]]
     assert groups(cells[:, [3, 0, 4, 1, 2]], REAL) == [[0, 2], [1, 3, 4]]

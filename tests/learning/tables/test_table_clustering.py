@@ -1,9 +1,9 @@
-"""Clusters of rows with columns of any kinds."""
+"""Clusters of rows with columns of any types."""
 
 import numpy as np
 import pytest
 
-from support.tables import REAL, table_summary, with_holes
+from support.tables import REAL, table_summary, with_missing
 from xspn import XSPNError
 from xspn.data.domain import Domain
 from xspn.learning.tables.clustering import table_clustering
@@ -30,12 +30,12 @@ def agreement(labels, kind):
     return max(same, 1 - same)
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.3])
-def test_mixtures_find_two_kinds_of_rows(holes, rng):
+@pytest.mark.parametrize("missing_rate", [0.0, 0.3])
+def test_mixtures_find_two_kinds_of_rows(missing_rate, rng):
     X, kind = two_kinds(rng)
-    (split,) = table_clustering("bernoulli")(table_summary(with_holes(rng, X, holes), DOMAINS), 0)
+    (split,) = table_clustering("bernoulli")(table_summary(with_missing(rng, X, missing_rate), DOMAINS), 0)
     assert split.score > 0
-    if holes == 0:
+    if missing_rate == 0:
         assert agreement(split.labels, kind) > 0.97
         assert ((split.responsibilities >= 0) & (split.responsibilities <= 1)).all()
 
@@ -100,7 +100,7 @@ def test_numbers_may_be_left_to_scikit_learn(name, rng):
     (split,) = table_clustering(name)(table_summary(numbers, domains), 0)
     assert agreement(split.labels, kind) > 0.9
     with pytest.raises(XSPNError, match="missing values"):
-        table_clustering(name)(table_summary(with_holes(rng, numbers), domains), 0)
+        table_clustering(name)(table_summary(with_missing(rng, numbers), domains), 0)
     with pytest.raises(XSPNError, match="without an order"):
         table_clustering(name)(table_summary(X, DOMAINS), 0)
 

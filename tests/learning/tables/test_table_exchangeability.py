@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from support.tables import REAL, exchangeable_categories, exchangeable_numbers, table_summary, with_holes
+from support.tables import REAL, exchangeable_categories, exchangeable_numbers, table_summary, with_missing
 from xspn import XSPNError
 from xspn.data.domain import Domain
 from xspn.learning.exchangeability import full_test as binary_full
@@ -15,11 +15,11 @@ from xspn.learning.summary import BinarySummary
 from xspn.learning.tables.exchangeability import full_test, global_test, pairwise_test
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("missing_rate", [0.0, 0.2])
 @pytest.mark.parametrize("n", [2, 3, 5, 9, 16])
-def test_two_values_are_the_binary_case(n, holes, rng):
+def test_two_values_are_the_binary_case(n, missing_rate, rng):
     X = (rng.random((150, n)) < rng.random((150, 1))).astype(float)
-    X = with_holes(rng, X, holes)
+    X = with_missing(rng, X, missing_rate)
     X = X[~np.isnan(X).all(axis=1)]
     weights = rng.integers(1, 4, len(X)).astype(float)
     own, bits = table_summary(X, Domain.binary(), weights), BinarySummary.of(X.astype(np.float32), weights)
@@ -66,13 +66,13 @@ def null_table(kind, rng, rows, columns):
     return (X if kind == "numbers" else np.exp(X)), REAL
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("missing_rate", [0.0, 0.2])
 @pytest.mark.parametrize("kind", ["names", "steps", "numbers", "skewed"])
-def test_the_level(kind, holes, rng):
+def test_the_level(kind, missing_rate, rng):
     p_values = []
     for _ in range(250):
         X, domain = null_table(kind, rng, 150, 6)
-        p_values.append(global_test(table_summary(with_holes(rng, X, holes), domain)).p_value)
+        p_values.append(global_test(table_summary(with_missing(rng, X, missing_rate), domain)).p_value)
     assert 0.015 < np.mean(np.array(p_values) < 0.05) < 0.095
 
 
@@ -95,15 +95,15 @@ def test_differences_of_each_kind_are_seen(rng):
         assert test.parts[part] < 1e-4
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("missing_rate", [0.0, 0.2])
 @pytest.mark.parametrize("kind", ["names", "steps", "numbers"])
-def test_a_column_that_goes_against_the_others_is_seen(kind, holes, rng):
+def test_a_column_that_goes_against_the_others_is_seen(kind, missing_rate, rng):
     X, domain = null_table(kind, rng, 2000, 4)
     turned = X.copy()
     turned[:, 1] = -X[:, 1] if domain.cardinality is None else domain.cardinality - 1 - X[:, 1]
     turned[:, 1] = np.sort(X[:, 1])[np.argsort(np.argsort(turned[:, 1], kind="stable"), kind="stable")]  # equal means
     for table, seen in ((X, False), (turned, True)):
-        test = global_test(table_summary(with_holes(rng, table, holes), domain))
+        test = global_test(table_summary(with_missing(rng, table, missing_rate), domain))
         assert (test.parts["p_B"] < 0.001) == seen
 
 
@@ -124,11 +124,11 @@ def test_a_single_column_or_pair_is_found_and_named(rng):
     shifted[:, 7] += 0.7
     paired[:, 7] = 0.6 * plain[:, 3] + 0.8 * plain[:, 7]
     assert not global_test(table_summary(plain, REAL)).rejects(0.01)
-    for holes in (0.0, 0.1):
-        found = global_test(table_summary(with_holes(rng, shifted, holes), REAL))
+    for missing_rate in (0.0, 0.1):
+        found = global_test(table_summary(with_missing(rng, shifted, missing_rate), REAL))
         assert found.rejects(1e-4)
         assert (found.parts["decided_by"], found.parts["member_Q"]) == ("max_Q", (7,))
-        found = global_test(table_summary(with_holes(rng, paired, holes), REAL))
+        found = global_test(table_summary(with_missing(rng, paired, missing_rate), REAL))
         assert found.rejects(1e-3)
         assert (found.parts["decided_by"], found.parts["member_S"]) == ("max_S", (3, 7))
 
@@ -149,22 +149,22 @@ def one_of_each(rng, rows, chances):
     return X
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.05])
+@pytest.mark.parametrize("missing_rate", [0.0, 0.05])
 @pytest.mark.parametrize("rare", [1.0, 0.5])
-def test_parts_that_cannot_vary_have_no_degrees_of_freedom(rng, rare, holes):
+def test_parts_that_cannot_vary_have_no_degrees_of_freedom(rng, rare, missing_rate):
     """With a single 1 and a single 2 in each row no two 1s, nor 2s, come together, and no row has more than another."""
     X = one_of_each(rng, 1500, np.repeat([rare, 1.0], 10))
-    found = global_test(table_summary(with_holes(rng, X, holes), Domain(3)))
-    if not holes:
+    found = global_test(table_summary(with_missing(rng, X, missing_rate), Domain(3)))
+    if not missing_rate:
         # Of the three products of features S has the mixed one only.
         assert [found.parts[f"dof_{name}"] for name in "QBSA"] == [38, 0, 170, 171]
     assert found.rejects(0.01) == (rare < 1)
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.3])
-def test_rows_of_equal_numbers_say_nothing_whatever_their_mean_rounds_to(rng, holes):
+@pytest.mark.parametrize("missing_rate", [0.0, 0.3])
+def test_rows_of_equal_numbers_say_nothing_whatever_their_mean_rounds_to(rng, missing_rate):
     X = np.repeat(rng.normal(size=(50, 1)) / 3, 7, axis=1)
-    found = global_test(table_summary(with_holes(rng, X, holes), REAL))
+    found = global_test(table_summary(with_missing(rng, X, missing_rate), REAL))
     assert (found.statistic, found.dof, found.p_value) == (0.0, 0.0, 1.0)
 
 
@@ -177,9 +177,9 @@ def test_rows_of_two_numbers_have_no_antisymmetric_part(rng):
     assert not found.rejects(0.001)
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("missing_rate", [0.0, 0.2])
 @pytest.mark.parametrize("kind", ["rare values", "many zeros", "few rows"])
-def test_the_level_where_tails_are_long(kind, holes):
+def test_the_level_where_tails_are_long(kind, missing_rate):
     rng = np.random.default_rng(6)
 
     def draw():
@@ -192,7 +192,7 @@ def test_the_level_where_tails_are_long(kind, holes):
     p_values = []
     for _ in range(120):
         X, domain = draw()
-        p_values.append(global_test(table_summary(with_holes(rng, X, holes), domain)).p_value)
+        p_values.append(global_test(table_summary(with_missing(rng, X, missing_rate), domain)).p_value)
     assert np.mean(np.array(p_values) < 0.05) <= 0.095
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from support.tables import REAL, table_summary, with_holes
+from support.tables import REAL, table_summary, with_missing
 from xspn.data.domain import Domain
 from xspn.learning.independence import g_statistics
 from xspn.learning.summary import BinarySummary
@@ -38,7 +38,7 @@ def test_bits_have_the_statistic_of_the_binary_test(rng):
 
 
 def test_weights_are_repetitions_and_pairs_are_counted_where_both_are_seen(rng):
-    X = with_holes(rng, np.column_stack([rng.integers(0, 3, 80), rng.normal(size=80)]))
+    X = with_missing(rng, np.column_stack([rng.integers(0, 3, 80), rng.normal(size=80)]))
     X = X[~np.isnan(X).all(axis=1)]
     weights = rng.integers(1, 4, len(X))
     domains = [Domain(3), REAL]
@@ -55,9 +55,9 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("missing_rate", [0.0, 0.2])
 @pytest.mark.parametrize("rows", [60, 500])
-def test_the_level_holds_for_every_two_kinds(rows, holes, rng):
+def test_the_level_holds_for_every_two_kinds(rows, missing_rate, rng):
     """Any two of ten independent columns, two of each kind: 45 pairs in 40 tables."""
     domains = [domain for domain, _ in KINDS.values()] * 2
     rejected = np.zeros((10, 10))
@@ -66,7 +66,7 @@ def test_the_level_holds_for_every_two_kinds(rows, holes, rng):
         X = np.column_stack(
             [draw(rng, rows) for _, draw in KINDS.values()] * 1 + [draw(rng, rows) for _, draw in KINDS.values()]
         )
-        p = independence_p_values(table_summary(with_holes(rng, X.astype(float), holes), domains))
+        p = independence_p_values(table_summary(with_missing(rng, X.astype(float), missing_rate), domains))
         rejected += p < 0.05
     level = rejected[np.triu_indices(10, 1)].sum() / (45 * tables)
     assert 0.02 < level < 0.08

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from support.tables import REAL, exchangeable_categories, exchangeable_numbers, table_summary, with_holes
+from support.tables import REAL, exchangeable_categories, exchangeable_numbers, table_summary, with_missing
 from xspn import Categorical, Exchangeable, ExchangeableGaussian, MultivariateGaussian, Product
 from xspn.circuit import Circuit
 from xspn.data.domain import Domain
@@ -48,15 +48,15 @@ def test_what_is_left_without_the_only_row_is_the_prior(weights, rng):
     assert np.isfinite(found.leave_one_out).all()
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.2])
-def test_leave_one_out_scores_are_those_of_fresh_rows(holes, rng):
+@pytest.mark.parametrize("missing_rate", [0.0, 0.2])
+def test_leave_one_out_scores_are_those_of_fresh_rows(missing_rate, rng):
     """The mean leave-one-out score is that of new rows, up to chance: for every candidate."""
     mixing = rng.normal(size=(4, 4))
     X, fresh = (rng.normal(size=(rows, 4)) @ mixing for rows in (400, 4000))
-    data = alone(with_holes(rng, X, holes), REAL)
+    data = alone(with_missing(rng, X, missing_rate), REAL)
     for make in (factorized_leaves, gaussian_leaf, blocks_leaf):
         found = make(data, np.arange(4), 0.1)
-        new = Circuit(found.node).log_likelihood(with_holes(rng, fresh, holes)).mean()
+        new = Circuit(found.node).log_likelihood(with_missing(rng, fresh, missing_rate)).mean()
         assert found.leave_one_out.mean() == pytest.approx(new, abs=0.35)
 
 
@@ -131,7 +131,7 @@ def test_too_many_classes_are_refused(rng):
 def test_partial_rows_of_an_exchangeable_leaf(domain, rng):
     X = exchangeable_categories(rng, 1500, 6, 3)
     whole = exchangeable_leaf(alone(X, domain), np.arange(6), 0.1).node
-    partial = exchangeable_leaf(alone(with_holes(rng, X), domain), np.arange(6), 0.1).node
+    partial = exchangeable_leaf(alone(with_missing(rng, X), domain), np.arange(6), 0.1).node
     assert isinstance(partial, Exchangeable)
     fresh = exchangeable_categories(rng, 2000, 6, 3)
     assert partial.log_prob(fresh).mean() == pytest.approx(whole.log_prob(fresh).mean(), abs=0.03)
@@ -139,7 +139,7 @@ def test_partial_rows_of_an_exchangeable_leaf(domain, rng):
 
 def test_compound_symmetry_from_partial_rows(rng):
     X = 2 + 3 * exchangeable_numbers(rng, 2000, 5, 0.6)
-    for cells in (X, with_holes(rng, X)):
+    for cells in (X, with_missing(rng, X)):
         leaf = exchangeable_leaf(alone(cells, REAL), np.arange(5), 0.1).node
         assert isinstance(leaf, ExchangeableGaussian)
         assert (leaf.mean, leaf.std, leaf.correlation) == pytest.approx((2, 3, 0.6), abs=0.2)

@@ -1,4 +1,4 @@
-"""Learning from tables with columns of any kinds, from end to end."""
+"""Learning from tables with columns of any types, from end to end."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from support.tables import (
     exchangeable_categories,
     exchangeable_numbers,
     learned_from,
-    with_holes,
+    with_missing,
 )
 from xspn import Exchangeable, ExchangeableGaussian, XSPNError
 from xspn.data.domain import Domain
@@ -36,9 +36,9 @@ def mixed_table(rng, rows=300):
     ).astype(float)
 
 
-@pytest.mark.parametrize("holes", [0.0, 0.2])
-def test_a_mixed_table(holes, rng):
-    X = with_holes(rng, mixed_table(rng), holes)
+@pytest.mark.parametrize("missing_rate", [0.0, 0.2])
+def test_a_mixed_table(missing_rate, rng):
+    X = with_missing(rng, mixed_table(rng), missing_rate)
     circuit, trace = learned_from(X, MIXED)
     fresh = mixed_table(rng, 200)
     assert np.isfinite(circuit.log_likelihood(fresh)).all()
@@ -59,8 +59,8 @@ def test_probabilities_sum_to_one(rng):
     X = np.column_stack([rng.integers(0, 3, 200), rng.integers(0, 2, 200), rng.integers(0, 4, 200)]).astype(float)
     X[:, 2] = np.where(rng.random(200) < 0.6, X[:, 0], X[:, 2])
     circuit, _ = learned_from(X, [Domain(3), Domain(2), Domain.ordinal(4)])
-    worlds = np.array(list(np.ndindex(3, 2, 4)), dtype=float)
-    assert np.exp(circuit.log_likelihood(worlds)).sum() == pytest.approx(1.0)
+    all_assignments = np.array(list(np.ndindex(3, 2, 4)), dtype=float)
+    assert np.exp(circuit.log_likelihood(all_assignments)).sum() == pytest.approx(1.0)
 
 
 def test_bits_are_learned_as_bits(rng):
@@ -182,7 +182,7 @@ def test_what_is_for_bits_only_is_refused(settings, said, rng):
 @pytest.mark.parametrize("leaf_learner", ["auto", "factorized", "exchangeable", "blocks"])
 @pytest.mark.parametrize("exchangeability", ["global", "pairwise", None])
 def test_every_setting_learns_something(clustering, leaf_learner, exchangeability, rng):
-    X = with_holes(rng, mixed_table(rng, 90), 0.1)
+    X = with_missing(rng, mixed_table(rng, 90), 0.1)
     circuit, _ = learned_from(
         X, MIXED, clustering=clustering, leaf_learner=leaf_learner, exchangeability=exchangeability
     )

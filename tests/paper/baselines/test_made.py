@@ -1,4 +1,4 @@
-"""MADE: a normalised distribution in every order, a refusal of marginals, a seed, an early stop."""
+"""MADE: a normalized distribution in every order, a refusal of marginals, a seed, an early stop."""
 
 import importlib.util
 import pickle
@@ -25,8 +25,8 @@ def random_network(n, units, orders, seed=0):
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_any_network_is_a_distribution(n):
     network = random_network(n, 7, 3)
-    worlds = assignments([2] * n)
-    assert np.exp(network.log_likelihood(worlds)).sum() == pytest.approx(1, abs=1e-12)
+    all_assignments = assignments([2] * n)
+    assert np.exp(network.log_likelihood(all_assignments)).sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_no_output_sees_itself_or_what_comes_after():
@@ -39,9 +39,9 @@ def test_no_output_sees_itself_or_what_comes_after():
 
 def test_samples_follow_the_likelihood():
     network = random_network(3, 5, 2)
-    worlds = assignments([2] * 3)
+    all_assignments = assignments([2] * 3)
     drawn = network.sample(4000, np.random.default_rng(1))
-    assert_frequencies_fit(count_of(drawn, worlds), np.exp(network.log_likelihood(worlds)))
+    assert_frequencies_fit(count_of(drawn, all_assignments), np.exp(network.log_likelihood(all_assignments)))
 
 
 @needs_torch

@@ -24,8 +24,8 @@ def test_uniform_rows_are_labeled_by_the_constraint(name, accept):
         assert X.dtype == y.dtype == np.uint8
         assert np.array_equal(y, accept(X.sum(axis=1, dtype=int)))
         assert abs(X.mean() - 0.5) < 5 * 0.5 / np.sqrt(X.size), "uniform, not conditioned on the class"
-    share = np.exp(datasets.truth(name).log_likelihood(task.X_test[task.y_test == 1][:1])[0] * -1) / 2.0**100
-    assert abs(task.y_train.mean() - share) < 5 * np.sqrt(share * (1 - share) / 10000)
+    fraction = np.exp(datasets.truth(name).log_likelihood(task.X_test[task.y_test == 1][:1])[0] * -1) / 2.0**100
+    assert abs(task.y_train.mean() - fraction) < 5 * np.sqrt(fraction * (1 - fraction) / 10000)
     again = datasets.classification(name, random_state=1)
     assert np.array_equal(again.X_test, task.X_test)
     rows = {row.tobytes() for X in (task.X_train, task.X_valid, task.X_test) for row in X}
@@ -44,8 +44,8 @@ def test_conference_predicts_overflow():
 def test_the_bayes_accuracy_of_conference(published):
     data = datasets.load("conference", data_dir=published)
     task = datasets.with_target(data, "overflow")
-    worlds = (np.arange(2**11)[:, None] >> np.arange(11)) & 1
-    joint = [data.truth.log_likelihood(np.hstack([worlds, np.full((2**11, 1), v)])) for v in (0, 1)]
+    all_assignments = (np.arange(2**11)[:, None] >> np.arange(11)) & 1
+    joint = [data.truth.log_likelihood(np.hstack([all_assignments, np.full((2**11, 1), v)])) for v in (0, 1)]
     assert np.exp(np.maximum(*joint)).sum() == pytest.approx(0.8525, abs=5e-5)
     scores = [data.truth.log_likelihood(np.column_stack([task.X_test, np.full(50000, v)])) for v in (0, 1)]
     accuracy = ((scores[1] > scores[0]) == task.y_test).mean()
@@ -60,8 +60,8 @@ def test_real_sets_predict_their_most_balanced_variable(name, target, published,
     assert task.target == target
     assert task.n_variables == data.n_variables - 1
     assert target not in task.feature_names
-    shares = np.abs(data.train.mean(axis=0) - 0.5)
-    assert abs(task.y_train.mean() - 0.5) == pytest.approx(shares.min())
+    fractions = np.abs(data.train.mean(axis=0) - 0.5)
+    assert abs(task.y_train.mean() - 0.5) == pytest.approx(fractions.min())
     assert (len(task.y_train), len(task.y_valid), len(task.y_test)) == data.n_rows
 
 

@@ -71,24 +71,24 @@ def test_counts_of_a_sample_follow_their_distribution():
 
 
 def conference_by_enumeration(people):
-    """Return all worlds and their probabilities by the formulas, pair by pair."""
+    """Return all assignments and their probabilities by the formulas, pair by pair."""
     n = people + 2
-    worlds = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    scores = np.empty(len(worlds))
-    for row, world in enumerate(worlds):
-        attends, hot, overflow = world[:people], world[people], world[people + 1]
+    all_assignments = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    scores = np.empty(len(all_assignments))
+    for row, assignment in enumerate(all_assignments):
+        attends, hot, overflow = assignment[:people], assignment[people], assignment[people + 1]
         score = sum(1.0 for a in attends if not hot or a)
         score += sum(0.2 for i in range(people) for j in range(i) if attends[i] == attends[j])
         score += sum(1.0 for a in attends if not a or overflow)
         scores[row] = score - overflow
     weights = np.exp(scores - scores.max())
-    return worlds, weights / weights.sum()
+    return all_assignments, weights / weights.sum()
 
 
 def test_the_conference_circuit_is_the_log_linear_model():
-    worlds, probabilities = conference_by_enumeration(5)
+    all_assignments, probabilities = conference_by_enumeration(5)
     circuit = synthetic.conference(5)
-    assert np.allclose(np.exp(circuit.log_likelihood(worlds)), probabilities, atol=1e-14)
+    assert np.allclose(np.exp(circuit.log_likelihood(all_assignments)), probabilities, atol=1e-14)
 
 
 def test_the_conference_models_known_figures():
@@ -96,8 +96,8 @@ def test_the_conference_models_known_figures():
     hot, overflow = circuit.marginals()[0, 10:, 1]
     assert hot == pytest.approx(0.0794, abs=5e-5)
     assert overflow == pytest.approx(0.784, abs=5e-4)
-    worlds = (np.arange(2**12)[:, None] >> np.arange(12)) & 1
-    scores = circuit.log_likelihood(worlds)
+    all_assignments = (np.arange(2**12)[:, None] >> np.arange(12)) & 1
+    scores = circuit.log_likelihood(all_assignments)
     assert -(np.exp(scores) * scores).sum() == pytest.approx(5.9188, abs=5e-5)
 
 

@@ -62,7 +62,7 @@ class Workspace(NamedTuple):
     derivatives: AnyArray  # (registers, rows): the derivatives of the root's value
     below: AnyArray  # (2 · largest tree, rows): messages of a Chow-Liu tree
     tree_ones: AnyArray  # (3 · largest tree, rows): P(X_i = 1 | parent = 0 or 1, evidence), P(X_i = 1 | evidence)
-    counters: AnyArray  # (2, rows): ones, and values that are there
+    counters: AnyArray  # (2, rows): ones, and observed values
     factors: AnyArray  # (largest product + 1, rows): products of some children
     flow: AnyArray  # (2, rows)
     ones: AnyArray  # (variables, rows): P(X_v = 1, evidence)

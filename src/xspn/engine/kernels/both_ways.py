@@ -164,14 +164,14 @@ def _walk_down(t: Any, first: int, last: int, mode: int, learn: bool, workspace:
                 workspace.column_flow[leaf[i], r] = flow[0, r]
 
 
-@njit(nogil=True, error_model="numpy")  # no check for zero, which would keep rows apart
+@njit(nogil=True, error_model="numpy")  # no check for zero, which would prevent vectorizing over rows
 def _finish(codes: Array, ones: Array, total: Array, begin: int, stop: int, out: Array, probability: Array) -> None:
-    """Write P(X_v = 1 | row): the share of the row's probability, or what is seen."""
+    """Write P(X_v = 1 | row): P(X_v = 1, row) / P(row), or the observed value."""
     for r in range(min(codes.shape[1], stop - begin)):
         probability[begin + r] = total[r]
-        share = 1 / total[r] if total[r] > 0 else 0
+        scale = 1 / total[r] if total[r] > 0 else 0
         for v in range(codes.shape[0]):
-            out[begin + r, v] = min(ones[v, r] * share, 1) if codes[v, r] == MISSING else codes[v, r]
+            out[begin + r, v] = min(ones[v, r] * scale, 1) if codes[v, r] == MISSING else codes[v, r]
 
 
 @kept(nogil=True, error_model="numpy")

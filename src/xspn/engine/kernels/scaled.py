@@ -20,7 +20,7 @@ Array = Any
 
 
 @njit(nogil=True)
-def share_of(distance: float) -> float:
+def power_of_base(distance: float) -> float:
     """Return BASE^distance for a distance of 0, −1 or −2; what is farther below the largest term is nothing."""
     return 1.0 if distance == 0.0 else (STEP if distance == -1.0 else (TWO_STEPS if distance == -2.0 else 0.0))
 
@@ -143,8 +143,8 @@ def _tell(
     for r in range(v.shape[1]):
         left, right = below_e[2 * j, r] + zero_e, below_e[2 * j + 1, r] + one_e
         top = left if left > right else right
-        some = zero * below[2 * j, r] * share_of(left - top)
-        other = one * below[2 * j + 1, r] * share_of(right - top)
+        some = zero * below[2 * j, r] * power_of_base(left - top)
+        other = one * below[2 * j + 1, r] * power_of_base(right - top)
         told = (some if some > other else other) if best else some + other
         small = told < 1.0
         told = told * BASE if small else told
@@ -246,11 +246,11 @@ def _sum(
         term, weight, term_e = place[argument[i]] - base, w[i], we[i]
         if best:
             for r in range(v.shape[1]):
-                here = weight * v[term, r] * share_of(e[term, r] + term_e - e[out, r])
+                here = weight * v[term, r] * power_of_base(e[term, r] + term_e - e[out, r])
                 v[out, r] = here if here > v[out, r] else v[out, r]
         else:
             for r in range(v.shape[1]):
-                v[out, r] += weight * v[term, r] * share_of(e[term, r] + term_e - e[out, r])
+                v[out, r] += weight * v[term, r] * power_of_base(e[term, r] + term_e - e[out, r])
     step_up(v, e, out)
 
 

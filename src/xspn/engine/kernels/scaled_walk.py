@@ -19,7 +19,7 @@ from xspn.engine.kernels.leaves import (
     tree_statistics,
     whole_tree_statistics,
 )
-from xspn.engine.kernels.scaled import scaled_upward, share_of, step_up, tree_messages
+from xspn.engine.kernels.scaled import power_of_base, scaled_upward, step_up, tree_messages
 from xspn.engine.kernels.scaled_arrays import BASE, NONE, STEP
 from xspn.engine.kernels.up import count_ones, encode
 
@@ -33,7 +33,7 @@ def _add(derivatives: Array, derivatives_e: Array, out: int, fresh: bool, r: int
     if not fresh:
         own, own_e = derivatives[out, r], derivatives_e[out, r]
         top = k if k > own_e else own_e
-        x = x * share_of(k - top) + own * share_of(own_e - top)
+        x = x * power_of_base(k - top) + own * power_of_base(own_e - top)
         large = x >= BASE
         x = x * STEP if large else x
         k = top + 1.0 if large else top
@@ -146,7 +146,7 @@ def _product_down(
 @njit(nogil=True)
 def _joint(v: float, e: float, w: float, f: float) -> float:
     """Return a product that is known to be a plain number: of a derivative and a value."""
-    return v * (w * share_of(e + f))
+    return v * (w * power_of_base(e + f))
 
 
 @njit(nogil=True)
@@ -194,8 +194,8 @@ def _chance_of_one(
     for r in range(out.shape[1]):
         left, right = below_e[2 * j, r] + zero_e, below_e[2 * j + 1, r] + one_e
         top = left if left > right else right
-        some = one * below[2 * j + 1, r] * share_of(right - top)
-        total = zero * below[2 * j, r] * share_of(left - top) + some
+        some = one * below[2 * j + 1, r] * power_of_base(right - top)
+        total = zero * below[2 * j, r] * power_of_base(left - top) + some
         out[i, r] = some / total if total > 0 else 0.0
 
 

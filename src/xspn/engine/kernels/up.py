@@ -36,7 +36,7 @@ def _bernoulli(
 
 @njit(nogil=True)
 def count_ones(codes: Array, variables: Array, a: int, b: int, mode: int, counters: Array) -> None:
-    """Count ones, and unless rows are whole also the values that are there."""
+    """Count ones, and unless rows are whole also the observed values."""
     for r in range(counters.shape[1]):
         counters[0, r] = 0
         counters[1, r] = 0

@@ -2,7 +2,7 @@
 
 A clustering is a function (summary, seed) → Split or None; None means that it found one cluster only. To add one, write
 one file, register it, and import it in `xspn/learning/clustering/__init__.py`. What is registered here splits tables of
-bits; for columns of other kinds a clustering is registered in `xspn/learning/tables/clustering/base.py` too. Where it
+bits; for columns of other types a clustering is registered in `xspn/learning/tables/clustering/base.py` too. Where it
 is not registered, or cannot handle missing values or weights, it is refused by name.
 """
 
@@ -80,7 +80,7 @@ class Rule:
 class Condition:
     """What holds of the variable that a split is on, in one of the clusters.
 
-    "=" and "≠" are said of discrete values; "≈" and "≉" of a number that comes up again and again.
+    "=" and "≠" are for discrete values; "≈" and "≉" for a real number that occurs in many rows.
 
     Examples:
         >>> str(Condition("≤", 2.5))

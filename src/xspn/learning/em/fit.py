@@ -79,7 +79,7 @@ class Course(Generic[M]):
             return True
         if valid is not None and index - self.best >= self.patience:
             return True
-        # Two impossible models in a row differ by NaN, which ends nothing: smoothing may mend the next one.
+        # Two impossible models in a row differ by NaN, which ends nothing: smoothing may make the next one possible.
         return index > 0 and abs(log_likelihood - before) < self.tolerance
 
     def _is_better(self, index: int) -> bool:

@@ -1,4 +1,4 @@
-"""Tests of exchangeability: is the order of these variables of any importance?
+"""Tests of exchangeability: can these variables be permuted without changing their distribution?
 
 `full` and `pairwise` are the paper's tests; `global` is this library's own and the default. Those for any table are in
 `public`.

@@ -71,7 +71,7 @@ def in_parts(found: Mapping[str, DeviationPart], columns: IntArray | None = None
 
     Args:
         found: The parts by name.
-        columns: Which columns the members of the parts are, if some were left out.
+        columns: Which columns the members of the parts are, if some were excluded.
         notes: What else the result shall tell among its parts.
     """
     parts: dict[str, Any] = {}

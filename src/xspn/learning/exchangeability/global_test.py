@@ -58,6 +58,8 @@ def global_test(
     whole_number("global test: n_shuffles", n_shuffles, 1)
     if not summary.complete:
         seen = _seen_columns(summary, p_value)
+        if len(seen) < 2:  # nothing to compare
+            return in_parts({name: DeviationPart() for name in ("Q", "B", "S")}, seen, calibration="chi2")
         own = summary if len(seen) == summary.n else summary.part(seen)
         return in_parts(own.partial_moments.statistics(), seen, calibration="chi2")
     result = in_parts(_statistics(summary, _Null(summary.totals)), calibration="chi2")

@@ -1,7 +1,7 @@
 """The tests as functions of a table, for people who want the answer and not a model.
 
-They take whatever `XSPN.fit` takes. The room's own `__init__` does not import this file, which needs the tests for
-columns of any types, which need the room.
+They take whatever `XSPN.fit` takes. The package's own `__init__` does not import this file, which needs the tests for
+columns of any types, which need the package.
 """
 
 from dataclasses import replace
@@ -49,7 +49,7 @@ def exchangeability_test(X: Any, method: str = "global", domains: Any = None, **
     own = Table.of(X, domains).learnable()
     found = column_types(own)
     if len(set(found)) > 1:
-        schema, other = own.schema, next(j for j, kind in enumerate(found) if kind != found[0])
+        schema, other = own.schema, next(j for j, own_type in enumerate(found) if own_type != found[0])
         raise DataError(
             f"X: columns {schema.name(0)} and {schema.name(other)} hold different things "
             f"({own.domains[0].kind} and {own.domains[other].kind}, or other labels) and cannot be exchangeable"

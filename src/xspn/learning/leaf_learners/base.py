@@ -2,7 +2,7 @@
 
 A leaf learner makes the leaf of a slice that is not split any further. It is a function (data, variables, options) →
 Candidate. To add one, write one file, register it here for bits and in `learning/tables/leaf_learners/base.py` for
-columns of other kinds, and import it in the folder's `__init__.py`; where it is not registered it is refused by name.
+columns of other types, and import it in the folder's `__init__.py`; where it is not registered it is refused by name.
 
 Candidates are compared by their leave-one-out log-likelihood: every row is scored by the smoothed leaf that the other
 rows give. For leaves that are frequencies it has a closed form, and it needs no penalty of its own: a parameter that

@@ -17,7 +17,7 @@ from xspn.learning.source import TrainingData
 SMALLEST_WEIGHT = 0.02
 PASSES = 200  # of EM over a few weights, which costs next to nothing
 
-Kind = Literal["ensemble", "copies", "hclts"]
+ComponentKind = Literal["ensemble", "copies", "hclts"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ComponentSummary:
         weight: The mixture weight of all of them together.
     """
 
-    kind: Kind
+    kind: ComponentKind
     number: int
     setting: str
     weight: float = 1.0

@@ -1,4 +1,4 @@
-"""Learning from tables with columns of any kinds: categories, ordered steps and counts, real numbers."""
+"""Learning from tables with columns of any types: categories, ordered steps and counts, real numbers."""
 
 from xspn.learning.tables.data import TableData
 

@@ -1,4 +1,4 @@
-"""Training data with columns of any kinds."""
+"""Training data with columns of any types."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

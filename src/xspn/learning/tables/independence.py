@@ -1,4 +1,4 @@
-"""The G-test of every two columns, whatever their kinds, and the groups that no dependence connects."""
+"""The G-test of every two columns, whatever their types, and the groups that no dependence connects."""
 
 import numpy as np
 from scipy.special import chdtrc, xlogy

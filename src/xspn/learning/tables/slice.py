@@ -1,4 +1,4 @@
-"""Slices of tables with columns of any kinds."""
+"""Slices of tables with columns of any types."""
 
 from collections.abc import Callable, Sequence
 

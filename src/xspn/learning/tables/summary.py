@@ -1,4 +1,4 @@
-"""What is known of a slice with columns of any kinds: its rows, and the table of every two columns."""
+"""What is known of a slice with columns of any types: its rows, and the table of every two columns."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ NUMBERS_AT_ONCE = 1 << 24  # what may be made of some rows at a time; tables of 
 
 
 def row_blocks(n_rows: int, numbers_per_row: int) -> list[slice]:
-    """Cut rows into blocks of which so many numbers each can be made: one block if they are few.
+    """Cut rows into blocks whose intermediate arrays fit in memory; one block if there are few rows.
 
     Examples:
         >>> row_blocks(10, 1 << 22)
@@ -52,7 +52,7 @@ class Column:
 
 
 class TableSummary:
-    """Weighted rows over columns of any kinds; what is derived from them is computed when it is first asked for.
+    """Weighted rows over columns of any types; what is derived from them is computed when it is first asked for.
 
     Attributes:
         cells: (rows, n), NaN where a value is missing.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from xspn.circuit import Circuit
 from xspn.core.checks import table
 from xspn.core.errors import DataError
+from xspn.core.text import default_name
 
 BinaryTable = NDArray[np.uint8]
 
@@ -25,7 +26,7 @@ def binary_table(X: Any, what: str) -> BinaryTable:
 
 def default_names(n: int) -> tuple[str, ...]:
     """Return X0, X1, …: the names of variables that have none."""
-    return tuple(f"X{i}" for i in range(n))
+    return tuple(map(default_name, range(n)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -275,7 +275,7 @@ def render(table: BinaryTable | Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What tells that a verified file has not been touched since: its size and its time of change."""
+    """Size and modification time of a verified file; while both are the same it is not verified again."""
 
     size: int
     changed: int

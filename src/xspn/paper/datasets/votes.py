@@ -238,7 +238,7 @@ def from_votes(
 
 
 def _meanings(yea: Collection[Any], nay: Collection[Any], other: Collection[Any]) -> Mapping[str, int]:
-    """Return what each word means; one named by the caller loses its usual meaning elsewhere."""
+    """Return what each word means; a word named by the caller loses its default meaning."""
     given = ((other, OTHER_WORDS, NOT_VOTING), (nay, NAY_WORDS, NAY), (yea, YEA_WORDS, YEA))
     usual = [(word, code) for words, default, code in given if words is default for word in default]
     own = [(_word(word), code) for words, default, code in given if words is not default for word in words]

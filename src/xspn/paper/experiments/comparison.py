@@ -35,7 +35,7 @@ def against(own: float, published: float, tolerance: float = TOLERANCE) -> Mark:
 def paired_p_value(first: FloatArray, second: FloatArray) -> float:
     """Return the two-sided p-value of the paired t-test that both have the same mean.
 
-    Rows that are impossible under both models say nothing and are left out; a row that is impossible under one of them
+    Rows that are impossible under both models say nothing and are excluded; a row that is impossible under one of them
     makes any test pointless: the other one is infinitely better, and the answer is 0.
 
     Examples:

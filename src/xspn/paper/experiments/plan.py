@@ -23,12 +23,12 @@ QUICK_SETS: dict[Experiment, tuple[str, ...]] = {
     "classification": ("parity", "conference", "exam", "senate"),
     "pairwise": ("nltcs", "plants", "jester"),
 }
-SMALL = 8e8  # cost × rows × variables²: above that, models without a grid are left out of a quick run
+SMALL = 8e8  # cost × rows × variables²: above that, models without a grid are skipped in a quick run
 
 
 @dataclass(frozen=True)
 class ExperimentPlan:
-    """Units to run, and what was left out and why."""
+    """Units to run, and what was skipped and why."""
 
     units: tuple[Unit, ...]
     skipped: tuple[str, ...]
@@ -46,7 +46,7 @@ def plan(
     Args:
         targets: Some of `xspn.paper.experiments.TARGETS`.
         wanted: The data sets; all of the paper's, or those of a quick run, by default.
-        chosen_models: The models; all by default. Names that a table does not have are left out of it.
+        chosen_models: The models; all by default. Names that a table does not have are skipped.
         quick: Whether the small grid is enough.
         seed: The random seed.
     """

@@ -184,7 +184,7 @@ def html_page(
 
     Args:
         summary: Sentences for the top.
-        skipped: What was left out and why.
+        skipped: What was skipped and why.
         parts: Tables and drawings in order, by name.
         pictures: The drawings as SVG, by name.
     """
@@ -193,13 +193,13 @@ def html_page(
         html_table(part) if isinstance(part, ReportTable) else _figure(name, part, pictures[name])
         for name, part in parts.items()
     ]
-    left_out = f"<h2>Left out</h2>{_listed(skipped)}" if skipped else ""
+    skipped_list = f"<h2>Skipped</h2>{_listed(skipped)}" if skipped else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>xspn: the paper's tables and figures</title>\n<style>{STYLE}</style></head>\n<body>"
         f"<h1>The paper's tables and figures, reproduced</h1>\n<nav>{' '.join(links)}</nav>\n"
-        f"{_listed(summary)}\n{left_out}\n" + "\n".join(blocks) + "\n</body></html>\n"
+        f"{_listed(summary)}\n{skipped_list}\n" + "\n".join(blocks) + "\n</body></html>\n"
     )
 
 

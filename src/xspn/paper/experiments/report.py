@@ -46,7 +46,7 @@ def content(
     Args:
         targets: Some of table1, table2, ablation, pairwise, figure1, figure2.
         results: All results at hand.
-        skipped: What was left out and why.
+        skipped: What was skipped and why.
         pictures: Whether charts and drawings are made, for which matplotlib is needed.
     """
     made = Content(skipped=list(skipped))
@@ -96,7 +96,7 @@ def markdown(made: Content) -> str:
     """Return the report as Markdown; pictures are links to the files beside it."""
     blocks = ["# The paper's tables and figures, reproduced", "\n".join(f"- {line}" for line in made.summary)]
     if made.skipped:
-        blocks.append("Left out:\n\n" + "\n".join(f"- {line}" for line in made.skipped))
+        blocks.append("Skipped:\n\n" + "\n".join(f"- {line}" for line in made.skipped))
     for name, part in made.parts.items():
         if isinstance(part, ReportTable):
             blocks.append(markdown_table(part))

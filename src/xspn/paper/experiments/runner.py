@@ -1,4 +1,4 @@
-"""Run what is not done yet, in one process or several; keep every result the moment it is there, and show progress."""
+"""Run what is not done yet, in one process or several; save every result at once, and show progress."""
 
 import sys
 import time

@@ -93,7 +93,7 @@ def _compared(
 
 
 def better_than_all(result: UnitResult, others: list[UnitResult | None]) -> bool:
-    """Whether a model is significantly better than all others, of which there must be one at least."""
+    """Whether there are other models and this one is significantly better than each of them."""
     present = [other for other in others if other is not None]
     return bool(present) and all(significantly_better(result.test_rows, other.test_rows) for other in present)
 

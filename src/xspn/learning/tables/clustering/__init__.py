@@ -1,4 +1,4 @@
-"""Ways to split rows with columns of any kinds into clusters."""
+"""Ways to split rows with columns of any types into clusters."""
 
 from xspn.learning.tables.clustering.base import mixture_splits, table_clustering, table_clusterings
 from xspn.learning.tables.clustering.variable import category_apart

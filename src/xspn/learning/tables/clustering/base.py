@@ -21,7 +21,7 @@ def table_clustering(name: str) -> TableClustering:
     """Return the clustering of a name; refuse one that only splits bits."""
     if name not in table_clusterings:
         raise ParameterError(
-            f"clustering={name!r} is for tables of zeros and ones only; for columns of other kinds use one of "
+            f"clustering={name!r} is for tables of zeros and ones only; for columns of other types use one of "
             f"{', '.join(map(repr, table_clusterings))}"
         )
     return table_clusterings[name]

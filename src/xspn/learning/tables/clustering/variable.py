@@ -75,7 +75,7 @@ def category_apart(encoded: Encoded, split: Split) -> Split | None:
 
 
 def _gains_apart(encoded: Encoded, cuts: Sequence[_Cut], of_rows: FloatArray) -> FloatArray:
-    """Return by how much the rows of each cut's category are likelier under a product of their own."""
+    """Return how much likelier the rows of each cut's category are under a product fitted to them alone."""
     summary, weights = encoded.summary, encoded.summary.weights
     inside = np.nan_to_num(np.array([cut.inside(summary) for cut in cuts]))
     most = inside @ weights > summary.total / 2
@@ -158,7 +158,7 @@ def _thresholds(values: FloatArray) -> list[float]:
 
 
 def _repeated(values: FloatArray, weights: FloatArray) -> list[float]:
-    """Return the numbers that many rows share: they are no chance of a density, and may stand for a cluster."""
+    """Return the numbers that many rows share: no density explains them, and they may indicate a cluster."""
     distinct, which = np.unique(values, return_inverse=True)
     mass = np.bincount(which.reshape(-1), weights=weights)
     often = mass >= max(REPEATED_FRACTION * float(weights.sum()), FEWEST_REPEATED)

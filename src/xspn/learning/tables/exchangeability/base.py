@@ -28,7 +28,7 @@ def named_table_test(method: str, options: Iterable[str] = ()) -> Callable[..., 
     """Return the test of a name; refuse one that is for bits only, and options that it has for bits only."""
     if method not in table_tests:
         raise ParameterError(
-            f"exchangeability={method!r} is for tables of zeros and ones only; for columns of other kinds use one of "
+            f"exchangeability={method!r} is for tables of zeros and ones only; for columns of other types use one of "
             f"{', '.join(map(repr, table_tests))}"
         )
     known = [name for name in signature(table_tests[method]).parameters if name != "summary"]

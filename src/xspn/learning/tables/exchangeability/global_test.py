@@ -47,7 +47,9 @@ def global_test(summary: TableSummary) -> TestResult:
     """Test exchangeability by first and second order together; rows of one value only say nothing."""
     seen = np.flatnonzero(summary.seen > 0)
     own = summary if len(seen) == summary.n else summary.part(seen)
-    phi = Features(own)
+    phi = Features(own) if own.n > 1 else None
+    if phi is None or not len(phi):  # one column, or one value: nothing could differ
+        return in_parts({name: DeviationPart() for name in ("Q", "B")}, seen)
     return in_parts(_parts(_WholeRows(own, phi)) if own.complete else partial_parts(phi.of(ALL), own.weights), seen)
 
 
@@ -133,7 +135,7 @@ def _effects(psi: FloatArray, products: FloatArray) -> FloatArray:
 
 
 def _first(rows: _WholeRows, sums: FloatArray, covariance: FloatArray, squares: FloatArray) -> dict[str, DeviationPart]:
-    """Return Q, by features of which each row's sum is 0, and B, by what their products have beyond."""
+    """Return Q, from features that sum to 0 in each row, and B, from their products after regressing out Q's."""
     d, n = rows.d, rows.n
     a, b = np.triu_indices(d)
     whole = squares / (n - 1)

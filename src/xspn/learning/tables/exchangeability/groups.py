@@ -37,10 +37,10 @@ def table_groups(
     """
     number_between("level", level, 0.0, 1.0)
     data = TableData.of(cells, domains)
-    kinds = [(domain, None if alike is None else alike[v]) for v, domain in enumerate(domains)]
+    types = [(domain, None if alike is None else alike[v]) for v, domain in enumerate(domains)]
     found: list[TestedBlock] = []
-    for kind in dict.fromkeys(kinds):
-        own = np.array([v for v, other in enumerate(kinds) if other == kind], dtype=np.int64)
+    for own_type in dict.fromkeys(types):
+        own = np.array([v for v, other in enumerate(types) if other == own_type], dtype=np.int64)
         parts = [(np.array([0]), None)] if len(own) == 1 else _partition(data, own, level)
         found += [(own[members], test) for members, test in parts]
     return as_groups(found)

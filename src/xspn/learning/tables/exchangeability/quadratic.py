@@ -7,7 +7,7 @@ import numpy as np
 from xspn.core.arrays import FloatArray
 from xspn.learning.deviations import Cumulants
 
-SMALLEST_EIGENVALUE = 1e-9  # beside those of all: directions in which nothing varies are left out
+SMALLEST_EIGENVALUE = 1e-9  # beside those of all: directions in which nothing varies are excluded
 
 
 def quadratic(vectors: FloatArray, covariance: FloatArray, whole: FloatArray | None = None) -> tuple[float, int]:

@@ -1,4 +1,4 @@
-"""Leaf learners for slices with columns of any kinds."""
+"""Leaf learners for slices with columns of any types."""
 
 from xspn.learning.tables.leaf_learners.base import TableLeafData, table_leaf_learner, table_leaf_learners
 from xspn.learning.tables.leaf_learners.exchangeable import exchangeable_leaf

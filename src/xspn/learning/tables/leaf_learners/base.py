@@ -17,7 +17,7 @@ def table_leaf_learner(name: str) -> TableLeafLearner:
     """Return the leaf learner of a name; refuse one that only makes leaves of bits."""
     if name not in table_leaf_learners:
         raise ParameterError(
-            f"leaf_learner={name!r} is for tables of zeros and ones only; for columns of other kinds use one of "
+            f"leaf_learner={name!r} is for tables of zeros and ones only; for columns of other types use one of "
             f"{', '.join(map(repr, table_leaf_learners))}"
         )
     return table_leaf_learners[name]

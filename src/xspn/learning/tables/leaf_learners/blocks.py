@@ -22,7 +22,7 @@ def blocks_leaf(data: TableLeafData, variables: IntArray, alpha: float) -> Candi
 
 
 def several_blocks(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate | None:
-    """Return the same; None where every column is a block of its own, of which a mixture would gain nothing."""
+    """Return the same, or None if every column is a block of its own: then it equals the factorized leaf."""
     nodes: list[Node] = []
     leave_one_out = np.zeros(len(data.own.cells))
     blocks = similar_columns(data.own)
@@ -39,7 +39,7 @@ def several_blocks(data: TableLeafData, variables: IntArray, alpha: float) -> Ca
 
 
 def similar_columns(summary: TableSummary, level: float = LEVEL) -> list[IntArray]:
-    """Return blocks of columns that rows show to be alike, and that no test of homogeneity tells apart."""
+    """Return blocks of columns that are alike and that no test of homogeneity distinguishes."""
     alike = summary.alike.copy()
     domains = [column.domain for column in summary.columns]
     for domain in dict.fromkeys(domains):

@@ -1,4 +1,4 @@
-"""Leaves for single real columns: a normal distribution, or a mixture of two or three where the rows speak for it.
+"""Leaves for single real columns: a normal distribution, or a mixture of two or three if BIC prefers it.
 
 All columns are fitted at once: arrays are (parts, rows, columns).
 """
