@@ -1,8 +1,128 @@
-"""`XSPNClassifier`: one circuit per class, exact posteriors."""
+"""Classifiers: a circuit per class, exact posteriors. `XSPNClassifier` learns each as `XSPN` does."""
 
-from xspn.estimators.circuit_classifier import CircuitClassifier
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from xspn.circuit import Circuit
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.errors import DataError
+from xspn.core.logspace import logsumexp_quiet
+from xspn.core.random import RandomState, child_seed, generator
+from xspn.data.labels import plain
+from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.parameters import LearnerParameters
+from xspn.estimators.table_input import TableInput, answers_by_partition
 from xspn.estimators.xspn import XSPN
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node, Product, Sum
+from xspn.leaves.categorical import Categorical
+
+
+class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
+    """Classifies rows by P(y | x) ∝ P(x | y) P(y), with a density estimator for each class."""
+
+    random_state: RandomState
+    circuit_: Circuit
+    classes_: AnyArray
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+        """Learn a circuit for each class; rows of weight 0, and classes of such rows only, count as absent."""
+        own = self._training_table(X)
+        labels = _labels(y, len(own))
+        weights = self._row_weights(sample_weight, len(own))
+        if weights is None:
+            weights = np.ones(len(own))
+        counts = weights > 0
+        own, labels, weights = own.rows(counts), labels[counts], weights[counts]
+        classes, which = np.unique(labels, return_inverse=True)
+        seed = int(generator(self.random_state).integers(2**63 - 1))
+        masses = np.bincount(which, weights=weights, minlength=len(classes))
+        branches: list[Node] = []
+        for index in range(len(classes)):
+            of_class = which == index
+            model = clone(self._density()).set_params(random_state=child_seed(seed, index))
+            try:
+                model.fit(own.rows(of_class), sample_weight=weights[of_class])
+            except DataError as error:  # cells were checked with the whole table: there are too few of them
+                raise DataError(f"class {classes[index]}: {error}") from error
+            label = np.eye(len(classes))[index]
+            branches.append(Product([model.circuit_.root, Categorical(len(own.schema), label)]))
+        root = branches[0] if len(branches) == 1 else Sum(masses / masses.sum(), branches)
+        schema = own.schema.with_class(_class_labels(classes), len(classes))
+        self.classes_, self.circuit_ = classes, Circuit.of_schema(Graph(root, len(schema)), schema)
+        return self
+
+    @abstractmethod
+    def _density(self) -> DensityEstimator:
+        """Return the density estimator of one class, with a parameter `random_state`; it takes a `Table`."""
+
+    def _joint(self, X: Any) -> FloatArray:
+        """Return log P(x, y) for every class: (rows, classes)."""
+        rows = np.asarray(self._query_rows(X), dtype=np.float64)
+        logs = [
+            self.circuit_.log_likelihood(np.column_stack([rows, np.full(len(rows), float(index))]))
+            for index in range(len(self.classes_))
+        ]
+        return np.stack(logs, axis=1)
+
+    @answers_by_partition(lambda model: {"width": len(model.classes_)})
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return log P(y | x) for every class; the classes' frequencies where a row is impossible under all.
+
+        For a Dask collection or a Parquet path this and the other predictions are lazy Dask arrays.
+        """
+        joint = self._joint(X)
+        impossible = np.isneginf(joint).all(axis=1)
+        if impossible.any():
+            nothing = np.full((1, self.n_features_in_), np.nan)
+            joint[impossible] = self._joint(nothing)
+        return np.asarray(joint - logsumexp_quiet(joint, axis=1)[:, None])
+
+    @answers_by_partition(lambda model: {"width": len(model.classes_)})
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return P(y | x) for every class."""
+        return np.exp(self.predict_log_proba(X))
+
+    @answers_by_partition(lambda model: {"dtype": model.classes_.dtype})
+    def predict(self, X: Any) -> AnyArray:
+        """Return the likeliest class of each row."""
+        likeliest = np.argmax(self.predict_log_proba(X), axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "circuit_")
+
+
+def _labels(y: Any, n_rows: int) -> AnyArray:
+    """Return one label for each row."""
+    if y is None:
+        raise DataError("requires y to be passed, but the target y is None")
+    try:
+        labels = np.asarray(column_or_1d(y, warn=True))
+        if labels.dtype.kind == "f":
+            assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        np.unique(labels)  # classes are sorted, which labels of different types do not allow
+    except (ValueError, TypeError) as error:
+        raise DataError(f"y: {error}") from error
+    if len(labels) != n_rows:
+        raise DataError(f"y: expected {n_rows} labels, one for each row of X, found {len(labels)}")
+    return labels
+
+
+def _class_labels(classes: AnyArray) -> list[Any] | None:
+    """Return the classes as labels of the class column; None where they are 0, 1, … or no plain values."""
+    own = [plain(label) for label in classes]
+    if own == list(range(len(own))) or not all(isinstance(label, str | bool | int | float) for label in own):
+        return None
+    return own
 
 
 class XSPNClassifier(CircuitClassifier, LearnerParameters):

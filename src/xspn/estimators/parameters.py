@@ -1,10 +1,25 @@
 """The parameters that learning estimators share."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
+from xspn.core.errors import ParameterError
+from xspn.core.options import known_names
 from xspn.core.random import RandomState
 from xspn.estimators.table_input import TableInput
+from xspn.learning.config import LearnConfig
+
+PLAIN = (
+    "min_instances",
+    "independence_threshold",
+    "significance",
+    "smoothing",
+    "shrinkage",
+    "exchangeability",
+    "clustering",
+    "leaf_learner",
+)
 
 
 class LearnerParameters(TableInput):
@@ -77,3 +92,13 @@ class LearnerParameters(TableInput):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def learn_config(estimator: Any) -> LearnConfig:
+    """Return the configuration that an estimator's parameters describe."""
+    settings = {name: getattr(estimator, name) for name in PLAIN}
+    options = estimator.options or {}
+    if not isinstance(options, Mapping):
+        raise ParameterError(f"options: expected a mapping of settings, found {options!r}")
+    known_names("options", options, {field.name for field in fields(LearnConfig)} - set(PLAIN))
+    return LearnConfig(**settings, **options)

@@ -19,8 +19,7 @@ from xspn.engine.program import RowChecker
 from xspn.estimators.agreement import warn_of_disagreement
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.estimators.explain import explain
-from xspn.estimators.options import learn_config
-from xspn.estimators.parameters import LearnerParameters
+from xspn.estimators.parameters import LearnerParameters, learn_config
 from xspn.estimators.table_input import in_memory, training_data
 from xspn.learning.assembly import Learned
 from xspn.learning.clustering.base import UNWEIGHTED

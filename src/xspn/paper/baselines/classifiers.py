@@ -10,7 +10,7 @@ from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.errors import ParameterError
 from xspn.core.options import whole_number
 from xspn.core.random import RandomState, generator
-from xspn.estimators.circuit_classifier import CircuitClassifier
+from xspn.estimators.classifier import CircuitClassifier
 from xspn.estimators.mevm import MEVM
 from xspn.learning.mevm import Structure
 from xspn.paper.baselines.extras import import_extra
