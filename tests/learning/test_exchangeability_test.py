@@ -71,6 +71,7 @@ N = np.nan
         ([[2, N, 2], [N, 2, N], [2, 2, N]], None),  # one value, and cells missing
         ([[1, N], [0, N], [1, N]], None),  # one column of which something is seen
         ([[0.5, N], [1.5, N], [2.5, N]], "real"),
+        ([[N, N], [N, N]], "real"),
     ],
 )
 def test_tables_in_which_nothing_can_differ(X, domains):

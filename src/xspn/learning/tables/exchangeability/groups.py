@@ -71,12 +71,15 @@ def _distances(summary: TableSummary) -> FloatArray:
     are: so Σ (φ(x_i) − φ(x_j)) has variance Σ (φ(x_i) − φ(x_j))², and with a factor φ(x_k) that times (roughly) the
     mean square of φ(x_k). Missing cells count as average ones.
     """
+    if summary.missing.all():
+        return np.zeros((summary.n, summary.n))
     phi = features(summary)  # (features, rows, n)
     phi = np.nan_to_num(phi - np.nanmean(phi, axis=(1, 2), keepdims=True))
     weighted = phi * summary.weights[None, :, None]
     sums = weighted.sum(axis=1)  # (features, n)
     squares = np.einsum("ari,ari->ai", weighted, phi)
-    scale = summary.total / np.maximum(squares, np.finfo(float).tiny)
+    varied = squares > np.finfo(float).tiny * max(summary.total, 1.0)  # the products of others vanish
+    scale = np.where(varied, summary.total / np.where(varied, squares, 1.0), 0.0)
     total = np.zeros((summary.n, summary.n))
     for a in range(len(phi)):
         products = np.einsum("ri,brk->bik", weighted[a], phi)  # Σ φ_a(x_i) φ_b(x_k)
