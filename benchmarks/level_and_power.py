@@ -215,8 +215,13 @@ def print_learned() -> None:
     print(f"  one-hot: LL {ll:.3f}, truth {truth:.3f}, uniform {-np.log(100):.3f}  {verdict(ll > truth - 0.02)}")
 
 
+def report() -> None:
+    """Print levels, powers and what is learned."""
+    print_levels()
+    print_power()
+    print_learned()
+
+
 if __name__ == "__main__":
     with threadpool_limits(1):
-        print_levels()
-        print_power()
-        print_learned()
+        report()
