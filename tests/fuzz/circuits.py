@@ -160,7 +160,7 @@ def random_rows(rng, circuit, meaning, count):
     if rng.random() < 0.7:
         logs = meaning.joint(np.full(circuit.n_variables, np.nan))
         chances = np.exp(logs - log_sum(logs))
-        rows = meaning.all_assignments[rng.choice(len(chances), size=count, p=chances / chances.sum())]
+        rows = meaning.all_assignments[rng.choice(len(chances), size=count, p=(chances / chances.sum()).astype(float))]
     drawn = circuit.sample(count, random_state=int(rng.integers(2**31)))
     rows[:, meaning.real] = drawn[:, meaning.real]
     if meaning.real and rng.random() < 0.3:

@@ -1,7 +1,8 @@
 """What a circuit means, computed from its parameters by the textbook: slow, obvious, and without the engine.
 
 Discrete variables are enumerated; real ones are integrated out leaf by leaf, which for normal distributions is leaving
-rows and columns of the covariance matrix out. Everything is in log space, so nothing underflows.
+rows and columns of the covariance matrix out. Everything is in log space, so nothing underflows, and in long doubles
+where the machine has them: differences of logarithms of -1e9 keep their digits.
 """
 
 from dataclasses import dataclass, field
@@ -35,9 +36,9 @@ def log(values):
 
 def log_sum(values):
     """log Σ exp, −inf for nothing."""
-    values = np.asarray(values, dtype=float)
+    values = np.asarray(values, dtype=np.longdouble)
     largest = values.max(initial=-np.inf)
-    return -np.inf if np.isneginf(largest) else float(largest + np.log(np.exp(values - largest).sum()))
+    return -np.inf if np.isneginf(largest) else largest + np.log(np.exp(values - largest).sum())
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ class Definition:
         for node in graph.nodes:
             below = [values[child] for child in graph.child_ids(node)]
             if isinstance(node, Leaf):
-                values.append(leaf_log(node, rows[:, list(node.variables)]))
+                values.append(leaf_log(node, rows[:, list(node.variables)]).astype(np.longdouble))
             elif isinstance(node, Sum):
                 terms = [log(w) + own if w > 0 else np.full(len(rows), -np.inf)
                          for w, own in zip(node.weights, below, strict=True)]  # fmt: skip
@@ -192,14 +193,14 @@ class Definition:
         agrees = (self.all_assignments[:, known] == row[known]).all(axis=1)
         if np.isnan(row[self.real]).all():
             return np.where(agrees, self._of_assignments, -np.inf)
-        out = np.full(len(self.all_assignments), -np.inf)
+        out = np.full(len(self.all_assignments), -np.inf, dtype=np.longdouble)
         rows = self.all_assignments[agrees]
         rows[:, self.real] = row[self.real]
         out[agrees] = self.whole_log(rows)
         return out
 
     def log_likelihood(self, rows):
-        return np.array([log_sum(self.joint(row)) for row in rows])
+        return np.array([log_sum(self.joint(row)) for row in rows], dtype=float)
 
     @once_a_row
     def marginals(self, row):
@@ -207,14 +208,16 @@ class Definition:
         joint = self.joint(row)
         total = log_sum(joint)
         return {
-            v: np.exp([log_sum(joint[self.all_assignments[:, v] == k]) - total for k in range(self.sizes[v])])
+            v: np.exp([log_sum(joint[self.all_assignments[:, v] == k]) - total for k in range(self.sizes[v])]).astype(
+                float
+            )
             for v in self.discrete
         }
 
     def count_distribution(self, variables, row):
         joint = self.joint(row)
         ones = (self.all_assignments[:, variables] == 1).sum(axis=1)
-        return np.exp([log_sum(joint[ones == k]) - log_sum(joint) for k in range(len(variables) + 1)])
+        return np.exp([log_sum(joint[ones == k]) - log_sum(joint) for k in range(len(variables) + 1)]).astype(float)
 
     @cached_property
     def components(self):

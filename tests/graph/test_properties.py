@@ -137,3 +137,14 @@ def test_summary_counts_free_parameters():
     assert summary.parameters == 1 + 3 + 2 + 2 + 0  # the sum, |T| − 1, k − 1, mean and deviation, an indicator
     assert (summary.nodes, summary.edges, summary.depth) == (7, 10, 2)
     assert "7 nodes, 10 edges, depth 2, 8 parameters over 6 variables" in str(summary)
+
+
+def test_sums_of_sums_are_merged_only_where_the_weights_keep_their_digits():
+    tiny, small = 4.4921501259249756e-300, 7.476593571059405e-21
+    no, yes = Bernoulli(0, p=0.0), Bernoulli(0, p=1.0)
+    circuit = Circuit(Sum([small, 1.0], [Sum([tiny, 1.0], [no, yes]), yes])).simplify()
+    np.testing.assert_allclose(circuit.log_likelihood([[0]]), np.log(tiny) + np.log(small), rtol=1e-14)
+    a, b, c, d = (Bernoulli(0, p=p) for p in (0.1, 0.4, 0.7, 0.9))
+    half = [0.5, 0.5]
+    nested = Sum(half, [Sum(half, [Sum(half, [a, b]), c]), d])
+    assert Circuit(nested).simplify().root.weights.tolist() == [0.125, 0.125, 0.25, 0.5]

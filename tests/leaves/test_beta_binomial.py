@@ -104,3 +104,12 @@ def test_what_it_refuses():
         BetaBinomial.from_class_counts([0, 1], np.zeros(3))
     with pytest.raises(ParameterError, match=r"expected the number of ones, Count\(\), found"):
         BetaBinomial.uniform([0, 1], ValueCounts(3))
+
+
+def test_conditioning_keeps_the_digits_of_what_is_all_but_impossible():
+    leaf = BetaBinomial(range(4), 0.8531139108655484, 1e6)
+    known = np.array([1.0, np.nan, np.nan, np.nan])
+    rest, log_evidence = leaf.condition(known)
+    rows = np.array([[1.0, 0, 0, 0], [1.0, 1, 1, 0], [1.0, 1, 0, 0]])
+    expected = leaf.log_prob(rows) - log_evidence
+    np.testing.assert_allclose(rest.log_prob(rows[:, 1:]), expected, rtol=1e-13)

@@ -44,7 +44,8 @@ def prune(root: Node) -> Node:
 def merge(root: Node) -> Node:
     """Replace a sum of sums by one sum and a product of products by one product.
 
-    A nested node that other parents use too is left alone: merging it would copy it.
+    A nested node that other parents use too is left alone: merging it would copy it. So is a sum whose weights, times
+    its own weight, would be too small to keep all their digits.
 
     Examples:
         >>> from xspn import Bernoulli
@@ -54,10 +55,16 @@ def merge(root: Node) -> Node:
     """
     graph = Graph(root)
     swallowed_by: dict[int, int] = {}  # the place of a nested node → that of its only parent, of the same kind
+    least = np.ones(len(graph))  # the smallest weight above 0 that a node would have with all that it has swallowed
     for place, node in enumerate(graph.nodes):
-        for child in graph.child_ids(node):
-            if type(graph.nodes[child]) is type(node) and graph.n_parents[child] == 1:
+        weights = node.weights if isinstance(node, Sum) else np.ones(len(node.children))
+        for weight, child in zip(weights, graph.child_ids(node), strict=True):
+            mergeable = type(graph.nodes[child]) is type(node) and graph.n_parents[child] == 1
+            product = weight * least[child] if mergeable else weight
+            if mergeable and (weight == 0 or product >= np.finfo(float).tiny):
                 swallowed_by[child] = place
+            if weight > 0:
+                least[place] = min(least[place], product if swallowed_by.get(child) == place else weight)
     built: dict[int, Node] = {}
     for place, node in enumerate(graph.nodes):
         if place not in swallowed_by:

@@ -20,6 +20,7 @@ from xspn.leaves.smoothing import Smoothing
 from xspn.statistics import Count, Statistic
 
 LARGEST_DISPERSION = 1e9
+FEWEST_ZEROS = 1e-4  # nearer to 1 a mean has not the digits that the chance of a zero needs: each count has its own
 
 
 @register
@@ -138,6 +139,8 @@ class BetaBinomial(Exchangeable):
             return None, log_evidence
         seen, ones = len(x) - len(rest), float(np.nansum(x))
         grown = 1.0 + seen * self.dispersion
+        if 0.0 < (1.0 - self.mean + (seen - ones) * self.dispersion) / grown < FEWEST_ZEROS:
+            return super().condition(x)
         mean = min((self.mean + ones * self.dispersion) / grown, 1.0)
         return BetaBinomial(rest, mean, self.dispersion / grown), log_evidence
 
