@@ -103,8 +103,9 @@ class LeafData(Generic[S]):
             pseudo: Its pseudo-count.
             total: The sum of counts and pseudo-counts that the cell is normalized by.
         """
-        kept = np.maximum(counts - self.unit, 0.0) + pseudo
-        others = np.maximum(np.asarray(total) - self.unit, TINY)
+        removed = np.minimum(counts, self.unit)  # a row that belongs here in part may be all that a cell has
+        kept = counts - removed + pseudo
+        others = np.maximum(np.asarray(total) - removed, TINY)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(kept) - np.log(others))
 

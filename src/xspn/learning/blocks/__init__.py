@@ -1,0 +1,1 @@
+"""Exchangeable blocks and contexts by evidence."""

@@ -1,0 +1,275 @@
+"""Which variables form exchangeable blocks: the partition of best evidence, found by merging and moving.
+
+The prior of a partition: the number of variables that stand alone is uniform, and so is which ones they are; the others
+form blocks as the guests of a Chinese restaurant do. Up to a constant its logarithm is log s! + Σ log (m_b − 1)! for s
+single variables and blocks of m_b. Compiled by numba.
+"""
+
+from math import lgamma, log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xspn.core.compilation import kept
+from xspn.learning.blocks.laws import evidence_of_bit, evidence_of_counts
+
+Array = Any
+SWEEPS = 3
+IMPOSSIBLE = -1e300
+
+
+class Blocks(NamedTuple):
+    """Variables in blocks; blocks are numbered as variables are, and an empty one has size 0."""
+
+    bits: Array  # (variables, rows)
+    weights: Array  # (rows,)
+    alone: Array  # the evidence of each variable on its own
+    coefficients: Array  # log C(m, t)
+    label: Array  # the block of each variable
+    size: Array  # of each block
+    count: Array  # the number of ones of each block in each row: (blocks, rows)
+    evidence: Array  # of each block
+
+
+@kept(nogil=True)
+def best_partition(bits: Array, weights: Array, pairs: Array, coefficients: Array) -> Array:
+    """Return the block of each variable.
+
+    Args:
+        bits: Zeros and ones: (variables, rows).
+        weights: The weight of each row.
+        pairs: How often two variables are one together: (variables, variables).
+        coefficients: log C(m, t) at [m, t].
+    """
+    n, total = len(bits), weights.sum()
+    alone = np.empty(n)
+    for j in range(n):
+        alone[j] = evidence_of_bit(pairs[j, j], max(total - pairs[j, j], 0.0))
+    blocks = Blocks(
+        bits, weights, alone, coefficients, np.arange(n), np.ones(n, np.int64), bits.astype(np.int16), alone.copy()
+    )
+    _merge(blocks, pairs)
+    for _ in range(SWEEPS):
+        changed = _dissolve(blocks)
+        if not _move(blocks) and not changed:
+            break
+    return blocks.label
+
+
+@kept(nogil=True)
+def log_prior(label: Array) -> float:
+    """Return the log-probability of a partition beforehand."""
+    n = len(label)
+    size = np.zeros(n, np.int64)
+    for block in label:
+        size[block] += 1
+    single, found = 0, -lgamma(n + 1.0) - log(n + 1.0)
+    for m in size:
+        if m == 1:
+            single += 1
+        elif m > 1:
+            found += lgamma(float(m))
+    return found + lgamma(single + 1.0)
+
+
+@kept(nogil=True)
+def _merge(blocks: Blocks, pairs: Array) -> None:
+    """Merge the two blocks whose union has the best evidence, as long as that gains.
+
+    Merging is weighed as if any partition of the restaurant would do: to pass from single variables to a large block
+    one must be allowed through pairs that are hardly dependent. What does not pay in the end is dissolved.
+    """
+    n, total = len(blocks.label), blocks.weights.sum()
+    gain = np.full((n, n), IMPOSSIBLE)
+    histogram = np.zeros(3)
+    for i in range(n):
+        for j in range(i):
+            histogram[2] = pairs[i, j]
+            histogram[1] = max(pairs[i, i] + pairs[j, j] - 2.0 * pairs[i, j], 0.0)
+            histogram[0] = max(total - histogram[1] - histogram[2], 0.0)
+            both, _ = evidence_of_counts(histogram, 2, blocks.coefficients[2])
+            gain[i, j] = gain[j, i] = both - blocks.alone[i] - blocks.alone[j]
+    partner = np.empty(n, np.int64)  # the best one of each block
+    for i in range(n):
+        partner[i] = np.argmax(gain[i])
+    while True:
+        a = -1
+        for i in range(n):
+            if blocks.size[i] > 0 and (a < 0 or gain[i, partner[i]] > gain[a, partner[a]]):
+                a = i
+        b = partner[a]
+        if n == 1 or gain[a, b] <= 0.0:
+            return
+        blocks.evidence[a] += blocks.evidence[b] + gain[a, b] - _prior_gain(blocks.size[a], blocks.size[b])
+        blocks.size[a] += blocks.size[b]
+        blocks.size[b] = 0
+        blocks.count[a] += blocks.count[b]
+        for j in range(n):
+            if blocks.label[j] == b:
+                blocks.label[j] = a
+            gain[b, j] = gain[j, b] = IMPOSSIBLE
+        for c in range(n):
+            if blocks.size[c] > 0 and c != a:
+                gain[a, c] = gain[c, a] = _gain_of_merging(blocks, a, c)
+        for i in range(n):
+            if blocks.size[i] > 0:
+                if i == a or partner[i] == a or partner[i] == b:
+                    partner[i] = np.argmax(gain[i])
+                elif gain[i, a] > gain[i, partner[i]]:
+                    partner[i] = a
+
+
+@kept(nogil=True)
+def _prior_gain(m: int, k: int) -> float:
+    return lgamma(float(m + k)) - lgamma(float(m)) - lgamma(float(k))
+
+
+@kept(nogil=True)
+def _gain_of_merging(blocks: Blocks, a: int, b: int) -> float:
+    m = blocks.size[a] + blocks.size[b]
+    if not _promising(blocks.count[a], blocks.count[b], blocks.weights, blocks.size[a], blocks.size[b]):
+        return IMPOSSIBLE
+    histogram = np.zeros(m + 1)
+    for r in range(len(blocks.weights)):
+        histogram[blocks.count[a, r] + blocks.count[b, r]] += blocks.weights[r]
+    union, _ = evidence_of_counts(histogram, m, blocks.coefficients[m])
+    return union - blocks.evidence[a] - blocks.evidence[b] + _prior_gain(blocks.size[a], blocks.size[b])
+
+
+@kept(nogil=True)
+def _promising(first: Array, second: Array, weights: Array, m: int, k: int) -> bool:
+    """Whether two blocks might be one: not if their means differ by more than any dependence could make up for."""
+    total, x1, y1, xx, yy, xy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for r in range(len(weights)):
+        x, y, w = first[r] / m, second[r] / k, weights[r]
+        total += w
+        x1 += w * x
+        y1 += w * y
+        xx += w * x * x
+        yy += w * y * y
+        xy += w * x * y
+    spread = xx + yy - 2.0 * xy
+    if spread <= 1e-12 * total:
+        return True
+    dependence, x_spread, y_spread = 0.0, xx - x1 * x1 / total, yy - y1 * y1 / total
+    if x_spread > 0.0 and y_spread > 0.0:
+        squared = min((xy - x1 * y1 / total) ** 2 / (x_spread * y_spread), 1.0 - 1e-9)
+        dependence = -0.5 * total * log(1.0 - squared)
+    return bool(2.0 * dependence + log(total + 1.0) + 6.0 > 0.5 * (x1 - y1) ** 2 / spread)
+
+
+@kept(nogil=True)
+def _dissolve(blocks: Blocks) -> bool:
+    """Dissolve blocks that are worth less than their variables alone, the worst one first; tell whether there were any."""
+    n, changed = len(blocks.label), False
+    while True:
+        single, worst, best_gain = 0, -1, 1e-9
+        for m in blocks.size:
+            if m == 1:
+                single += 1
+        for b in range(n):
+            m = blocks.size[b]
+            if m < 2:
+                continue
+            gain = lgamma(single + m + 1.0) - lgamma(single + 1.0) - lgamma(float(m)) - blocks.evidence[b]
+            for j in range(n):
+                if blocks.label[j] == b:
+                    gain += blocks.alone[j]
+            if gain > best_gain:
+                worst, best_gain = b, gain
+        if worst < 0:
+            return changed
+        changed = True
+        blocks.size[worst] = 0
+        for j in np.flatnonzero(blocks.label == worst):
+            _settle(blocks, j, _empty(blocks), blocks.alone[j])
+
+
+@kept(nogil=True)
+def _empty(blocks: Blocks) -> int:
+    for b in range(len(blocks.size)):
+        if blocks.size[b] == 0:
+            return b
+    return -1
+
+
+@kept(nogil=True)
+def _settle(blocks: Blocks, j: int, b: int, evidence: float) -> None:
+    """Put a variable, taken from its block before, into another block."""
+    if blocks.size[b] == 0:
+        blocks.count[b] = blocks.bits[j]
+    else:
+        blocks.count[b] += blocks.bits[j]
+    blocks.label[j] = b
+    blocks.size[b] += 1
+    blocks.evidence[b] = evidence
+
+
+@kept(nogil=True)
+def _move(blocks: Blocks) -> bool:
+    """Move each variable to where it is worth most, or let it stand alone; tell whether any was moved."""
+    n, changed = len(blocks.label), False
+    single = 0
+    for m in blocks.size:
+        if m == 1:
+            single += 1
+    for j in range(n):
+        home = blocks.label[j]
+        m = blocks.size[home]
+        without = _evidence_without(blocks, j)
+        others = single - 1 if m == 1 else (single + 1 if m == 2 else single)  # that stand alone once j is taken out
+        stays = blocks.evidence[home] - without + _log_prior_of_joining(m - 1, others)
+        target, best, best_evidence = -1, stays + 1e-6, 0.0
+        if m > 1 and blocks.alone[j] + log(others + 1.0) > best:
+            target, best, best_evidence = n, blocks.alone[j] + log(others + 1.0), blocks.alone[j]
+        for b in range(n):
+            k = blocks.size[b]
+            if k == 0 or b == home or not _promising(blocks.bits[j], blocks.count[b], blocks.weights, 1, k):
+                continue
+            histogram = np.zeros(k + 2)
+            for r in range(len(blocks.weights)):
+                histogram[blocks.count[b, r] + blocks.bits[j, r]] += blocks.weights[r]
+            joined, _ = evidence_of_counts(histogram, k + 1, blocks.coefficients[k + 1])
+            value = joined - blocks.evidence[b] + _log_prior_of_joining(k, others)
+            if value > best:
+                target, best, best_evidence = b, value, joined
+        if target < 0:
+            continue
+        changed = True
+        blocks.count[home] -= blocks.bits[j]
+        blocks.size[home] -= 1
+        blocks.evidence[home] = without
+        single = others
+        if target == n:
+            target = _empty(blocks)
+            single += 1
+        elif blocks.size[target] == 1:
+            single -= 1
+        _settle(blocks, j, target, best_evidence)
+    return changed
+
+
+@kept(nogil=True)
+def _log_prior_of_joining(k: int, single: int) -> float:
+    """Return what the prior gains by a variable that joins a block of k others, or none, beside so many single ones."""
+    if k == 0:
+        return log(single + 1.0)
+    return -log(float(single)) if k == 1 else log(float(k))
+
+
+@kept(nogil=True)
+def _evidence_without(blocks: Blocks, j: int) -> float:
+    """Return the evidence of a variable's block without it."""
+    home = blocks.label[j]
+    m = blocks.size[home]
+    if m == 1:
+        return 0.0
+    if m == 2:
+        for i in range(len(blocks.label)):
+            if i != j and blocks.label[i] == home:
+                return blocks.alone[i]
+    histogram = np.zeros(m)
+    for r in range(len(blocks.weights)):
+        histogram[blocks.count[home, r] - blocks.bits[j, r]] += blocks.weights[r]
+    found, _ = evidence_of_counts(histogram, m - 1, blocks.coefficients[m - 1])
+    return found
