@@ -12,9 +12,17 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.cluster import add_cluster_option, on_cluster, stays_out_of_core
-from xspn.cli.inputs import add_table_options, read_table, seed_of
-from xspn.cli.learning_options import add_column_options, add_learning_options, domains_of, excluded, settings_of
+from xspn.cli.inputs import (
+    add_cluster_option,
+    add_column_options,
+    add_table_options,
+    domains_of,
+    excluded,
+    on_cluster,
+    read_table,
+    seed_of,
+    stays_out_of_core,
+)
 from xspn.cli.output import (
     STDOUT,
     check_outputs,
@@ -26,13 +34,23 @@ from xspn.cli.output import (
     shortened,
     write_utf8,
 )
-from xspn.core.errors import ParameterError
-from xspn.core.text import counted
+from xspn.core.errors import ParameterError, counted
 
 if TYPE_CHECKING:
     from xspn.cli.learned import LearnedModel
     from xspn.data.table import Table
 
+SETTINGS = (
+    "min_instances",
+    "independence_threshold",
+    "significance",
+    "smoothing",
+    "exchangeability",
+    "clustering",
+    "leaf_learner",
+    "quality",
+    "n_estimators",
+)
 MOST_GROUPS = 5
 VALID = (
     "validation rows: a fraction of the rows such as 0.2, or a table; used to choose settings (with --quality balanced "
@@ -55,9 +73,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table_options(parser)
 
 
+def add_learning_options(parser: argparse.ArgumentParser) -> None:
+    """Add the learner's settings; without them its defaults hold."""
+    group = parser.add_argument_group("learning", "the defaults are good for most tables")
+    group.add_argument(
+        "--quality",
+        choices=("fast", "balanced", "best"),
+        help="fast: one circuit (default); balanced, best: settings chosen on validation rows, and many circuits; "
+        "seconds, or up to some minutes",
+    )
+    group.add_argument("--min-instances", type=int, metavar="ROWS", help="slices of fewer rows become a leaf")
+    group.add_argument("--independence-threshold", type=float, metavar="RHO", help="larger finds more independence")
+    group.add_argument("--significance", type=float, metavar="LEVEL", help="smaller finds more exchangeability")
+    group.add_argument("--smoothing", type=float, metavar="ALPHA", help="the pseudo-count of each value")
+    group.add_argument("--exchangeability", metavar="TEST", help="global, pairwise, full, or none: a conventional SPN")
+    group.add_argument("--clustering", metavar="NAME", help="auto, bernoulli, variable, gmm or kmeans")
+    group.add_argument(
+        "--leaf-learner", metavar="NAME", help="auto, sparse, factorized, exchangeable, chow_liu or blocks"
+    )
+    group.add_argument("--n-estimators", type=int, metavar="N", help="mix so many circuits, each on a bootstrap sample")
+    group.add_argument("--jobs", type=int, default=1, metavar="N", help="workers; -1 for all cores (default: 1)")
+    group.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
+
+
+def settings_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings that were given."""
+    found = {name: getattr(args, name) for name in SETTINGS if getattr(args, name) is not None}
+    if found.get("exchangeability") in ("none", "None"):
+        found["exchangeability"] = None
+    return found
+
+
 def run(args: argparse.Namespace) -> int:
     """Read, learn, write, report."""
-    from xspn.data.write import json_value
+    from xspn.core.files import json_value
     from xspn.io.files import save
     from xspn.io.json_format import to_json
 

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fill and write."""
     from xspn.data.write import format_of, write_table_file
-    from xspn.estimators.completion import completed
+    from xspn.estimators.base import completed
 
     refuse_two_inputs(args.model, args.table)
     kind = "json" if args.json and args.output in (None, "-") else format_of(args.output)

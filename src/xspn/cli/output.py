@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from xspn.core.errors import ParameterError
-from xspn.core.text import printable
+from xspn.core.errors import ParameterError, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,7 +57,7 @@ def write_utf8(text: str) -> None:
 
 def print_json(value: Any) -> int:
     """Print a value as JSON; −inf is the string "-inf", and what is not a number is null."""
-    from xspn.data.write import json_value
+    from xspn.core.files import json_value
 
     write_utf8(json.dumps(json_value(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return 0

@@ -259,7 +259,7 @@ def evidence_of(texts: Sequence[str], schema: "Schema") -> "FloatArray":
 
 def code_of(text: str, schema: "Schema", column: int, what: str) -> float:
     """Return the code (or number) that a value stands for: a label in any case, a number, a word for yes or no."""
-    from xspn.data.labels import unknown_label
+    from xspn.data.domain import unknown_label
 
     labels, domain = schema.labels[column], schema.domains[column]
     name = schema.shown_name(column)
@@ -284,7 +284,7 @@ def code_of(text: str, schema: "Schema", column: int, what: str) -> float:
 
 
 def _code_of_label(text: str, labels: tuple[Any, ...], name: str, what: str) -> float:
-    from xspn.data.labels import unknown_label
+    from xspn.data.domain import unknown_label
 
     words = [str(label) for label in labels]
     if text in words:

@@ -3,8 +3,17 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from xspn.cli.cluster import add_cluster_option, columns_of, on_cluster, refuse_options, stays_out_of_core
-from xspn.cli.inputs import add_table_options, read_model, read_table, refuse_two_inputs
+from xspn.cli.inputs import (
+    add_cluster_option,
+    add_table_options,
+    columns_of,
+    on_cluster,
+    read_model,
+    read_table,
+    refuse_options,
+    refuse_two_inputs,
+    stays_out_of_core,
+)
 from xspn.cli.output import check_outputs, number, print_facts, print_json
 
 if TYPE_CHECKING:

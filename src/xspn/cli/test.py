@@ -8,8 +8,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import add_table_options, read_table
-from xspn.cli.learning_options import add_column_options, domains_of, excluded
+from xspn.cli.inputs import add_column_options, add_table_options, domains_of, excluded, read_table
 from xspn.cli.output import check_outputs, check_picture, print_aligned, print_json, save_picture, say, shortened
 from xspn.core.errors import ParameterError
 

@@ -1,9 +1,10 @@
-"""Turn what users hand in into plain arrays, or say what is wrong and where."""
+"""Checks of arguments: each refuses a bad value with its name, what it may be, and what was found."""
 
+import difflib
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -276,3 +277,45 @@ def smoothing_mass(smoothing: Any, what: str = "smoothing") -> float:
 def is_finite_number(value: Any, least: float = -math.inf) -> bool:
     """Whether a value that a file holds is a number, not too large to be a float: whole ones of any length are JSON."""
     return type(value) in (int, float) and abs(value) <= sys.float_info.max and value >= least
+
+
+def one_of(name: str, value: Any, known: Collection[Any]) -> None:
+    """Refuse a value that is none of the known ones.
+
+    Examples:
+        >>> one_of("pairs", "some", ("all", "first"))
+        Traceback (most recent call last):
+        ...
+        xspn.core.errors.ParameterError: pairs: expected one of 'all', 'first', found 'some'
+    """
+    if value not in known:
+        raise ParameterError(f"{name}: expected one of {', '.join(map(repr, known))}, found {value!r}")
+
+
+def whole_number(name: str, value: Any, least: int) -> None:
+    """Refuse anything but a whole number that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name}: expected a whole number of at least {least}, found {value!r}")
+
+
+def number_between(name: str, value: Any, least: float, most: float) -> None:
+    """Refuse anything but a number within the bounds."""
+    if not is_real_number(value) or not least <= value <= most:
+        raise ParameterError(f"{name}: expected a number from {least:g} to {most:g}, found {value!r}")
+
+
+def known_names(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse a name that nothing would read, suggesting the nearest known one.
+
+    Examples:
+        >>> known_names("options", ["row"], ["rows"])
+        Traceback (most recent call last):
+        ...
+        xspn.core.errors.ParameterError: options: unknown setting 'row'; did you mean 'rows'? Known: rows
+    """
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            listed = ", ".join(sorted(known)) or "none"
+            raise ParameterError(f"{what}: unknown setting {name!r}{hint} Known: {listed}")

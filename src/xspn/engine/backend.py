@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -10,9 +11,16 @@ from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import Names
 from xspn.core.errors import EvidenceError
 from xspn.core.logspace import safe_log
-from xspn.engine.passes import Semiring
 from xspn.engine.program import Program
 from xspn.leaves.blocks import RowBlock
+
+
+class Semiring(Enum):
+    """How missing values and sums are combined on the way up."""
+
+    SUM = "sum out missing values; add at sums"
+    MAX = "best completion at leaves; best child at sums"
+    BOUND = "best completion at leaves; add at sums: never less than the best completion of the whole"
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,8 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.core.errors import MissingExtraError, ParameterError
-from xspn.engine.backend import Backend, Counts
+from xspn.engine.backend import Backend, Counts, Semiring
 from xspn.engine.numpy_backend import NumpyBackend
-from xspn.engine.passes import Semiring
 from xspn.engine.program import Program
 from xspn.engine.tape import Tape
 from xspn.leaves.blocks import RowBlock

@@ -15,18 +15,15 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.core.logspace import safe_log
-from xspn.engine.backend import Backend, Counts, LinearBackend, refuse_impossible
-from xspn.engine.column_leaves import LoadedRows
+from xspn.engine.backend import Backend, Counts, LinearBackend, Semiring, refuse_impossible
 from xspn.engine.kernels.arrays import BEST, PARTIAL, Statistics, Workspace, no_statistics, workspace_for
 from xspn.engine.kernels.both_ways import both_ways
 from xspn.engine.kernels.up import score, upward
 from xspn.engine.numpy_backend import NumpyBackend, binary_table, normalized
-from xspn.engine.passes import Semiring
 from xspn.engine.program import Program
 from xspn.engine.scaled import ScaledBackend
-from xspn.engine.tape import Tape
-from xspn.engine.tape_runner import CHUNK, GatheredStatistics, TapeRunner
-from xspn.engine.tape_writer import numbers_of, tape_of
+from xspn.engine.tape import Tape, numbers_of, tape_of
+from xspn.engine.tape_runner import CHUNK, GatheredStatistics, LoadedRows, TapeRunner
 from xspn.leaves.blocks import RowBlock
 
 LEAST = {np.dtype(np.float64): 1e-280, np.dtype(np.float32): 1e-30}  # smaller results are computed again

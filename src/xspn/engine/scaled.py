@@ -8,8 +8,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
-from xspn.engine.backend import Backend, Counts, refuse_impossible
-from xspn.engine.column_leaves import LoadedRows
+from xspn.engine.backend import Backend, Counts, Semiring, refuse_impossible
 from xspn.engine.kernels.arrays import BEST, PARTIAL, Statistics, no_statistics
 from xspn.engine.kernels.scaled import scaled_upward
 from xspn.engine.kernels.scaled_arrays import (
@@ -21,11 +20,9 @@ from xspn.engine.kernels.scaled_arrays import (
 )
 from xspn.engine.kernels.scaled_walk import LEARN, MARGINALS, SCORE, scaled_walk
 from xspn.engine.numpy_backend import binary_table, normalized
-from xspn.engine.passes import Semiring
 from xspn.engine.program import Program
-from xspn.engine.tape import Tape
-from xspn.engine.tape_runner import CHUNK, GatheredStatistics, TapeRunner
-from xspn.engine.tape_writer import numbers_of
+from xspn.engine.tape import Tape, numbers_of
+from xspn.engine.tape_runner import CHUNK, GatheredStatistics, LoadedRows, TapeRunner
 from xspn.leaves.blocks import RowBlock
 
 FROM_X = -1  # the mode of rows that a kernel has yet to read

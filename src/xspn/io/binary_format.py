@@ -28,11 +28,9 @@ from xspn.core.checks import probability_vector, sums_of_parts
 from xspn.core.errors import FormatError
 from xspn.data.domain import Domain
 from xspn.graph.graph import Edges, Graph, levels_of, merged_domains
-from xspn.graph.nodes import LeafNode, Node, Product, Sum
-from xspn.graph.scope import Scope, why_not_disjoint, why_not_equal
+from xspn.graph.nodes import LeafNode, Node, Product, Scope, Sum, why_not_disjoint, why_not_equal
 from xspn.io.container import Content, packed_file, unpacked_file
-from xspn.io.json_format import UNUSABLE, columns_in_head, columns_of_head, head_of_columns, shortened
-from xspn.io.limits import check_nodes
+from xspn.io.json_format import UNUSABLE, check_nodes, columns_in_head, columns_of_head, head_of_columns, shortened
 from xspn.leaves.base import Leaf, cut, leaves
 
 FORMAT, SCHEMA = "xspn-circuit", 1

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from xspn.core.arrays import AnyArray
 from xspn.core.errors import FormatError
-from xspn.io.limits import LARGEST_TEXT, check_depth, parse_json
+from xspn.io.json_format import LARGEST_TEXT, check_depth, parse_json
 
 MAGIC = b"\x89xspn\r\n\x1a"
 VERSION = 1

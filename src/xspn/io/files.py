@@ -19,8 +19,7 @@ from xspn.core.errors import DataTypeError, FormatError, ParameterError
 from xspn.core.files import write_parts
 from xspn.io.binary_format import from_binary, to_binary
 from xspn.io.container import MAGIC
-from xspn.io.json_format import from_json_with_notes, to_json
-from xspn.io.limits import LARGEST_FILE, LARGEST_TEXT
+from xspn.io.json_format import LARGEST_FILE, LARGEST_TEXT, from_json_with_notes, to_json
 
 BINARY_SUFFIX = ".xspn"
 

@@ -14,10 +14,8 @@ from xspn.core.files import write_parts
 from xspn.data.domain import Domain
 from xspn.engine import chosen_backend
 from xspn.engine.program import Program
-from xspn.engine.tape import Tape, TapeLayout, TapeNumbers
+from xspn.engine.tape import Tape, TapeLayout, TapeNumbers, program_of, tape_of
 from xspn.engine.tape_check import check_tape
-from xspn.engine.tape_reader import program_of
-from xspn.engine.tape_writer import tape_of
 from xspn.graph.graph import merged_domains
 from xspn.io.binary_format import integers, pack_leaves, unpack_leaves
 from xspn.io.container import mapped, packed_file, unpacked_file

@@ -6,13 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray, frozen
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.errors import EvidenceError, ParameterError
 from xspn.core.logspace import logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
-from xspn.graph.nodes import Node
-from xspn.graph.scope import Scope
-from xspn.leaves.base import Leaf, Picture, cut, packed, refuse_first, register, sizes_of
+from xspn.graph.nodes import Node, Scope, frozen
+from xspn.leaves.base import Leaf, Picture, Smoothing, cut, packed, refuse_first, register, sizes_of
 from xspn.leaves.blocks import LoopBlock, Shape, ShapedBlock, fast_path
 from xspn.leaves.chow_liu_tree import (
     RowOfPairs,
@@ -22,7 +21,6 @@ from xspn.leaves.chow_liu_tree import (
     parents_first,
     spanning_tree,
 )
-from xspn.leaves.smoothing import Smoothing
 
 UNLIKELY = 1e-3  # a conditional probability of 0 below this is kept beside that of 1, of which it is a few last digits
 

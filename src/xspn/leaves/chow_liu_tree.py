@@ -9,8 +9,7 @@ from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.checks import real_numbers
 from xspn.core.errors import ParameterError
 from xspn.core.logspace import safe_log
-from xspn.graph.nodes import Node, Product, Sum
-from xspn.graph.scope import Scope
+from xspn.graph.nodes import Node, Product, Scope, Sum
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.categorical import Categorical
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xspn.circuit import Circuit
-from xspn.core.errors import ParameterError
-from xspn.core.text import default_name, printable
+from xspn.core.errors import ParameterError, default_name, printable
 from xspn.estimators.base import DensityEstimator
 
 Model = Circuit | DensityEstimator  # what a picture may be made of

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from xspn.circuit import Circuit
 from xspn.core.checks import table
-from xspn.core.errors import DataError
-from xspn.core.text import default_name
+from xspn.core.errors import DataError, default_name
 
 BinaryTable = NDArray[np.uint8]
 
