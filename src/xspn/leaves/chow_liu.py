@@ -18,8 +18,8 @@ from xspn.leaves.chow_liu_tree import (
     checked_parents,
     checked_tables,
     marginal_circuit,
+    most_informative_tree,
     parents_first,
-    spanning_tree,
 )
 
 UNLIKELY = 1e-3  # a conditional probability of 0 below this is kept beside that of 1, of which it is a few last digits
@@ -113,7 +113,7 @@ class ChowLiu(Leaf):
         mass = Smoothing.of(smoothing).mass
         if total + mass == 0:
             raise ParameterError("ChowLiu: no rows and no smoothing; nothing to learn from")
-        parents, both = spanning_tree(pairs, ones, float(total), mass)
+        parents, both = most_informative_tree(pairs, ones, float(total), mass)
         roots, above = parents < 0, ones[parents]
         counts = np.array([[total - ones - above + both, ones - both], [above - both, both]]).transpose(2, 0, 1)
         counts[roots] = np.array([total - ones, ones]).T[roots][:, None, :] * [[1.0], [0.0]]
