@@ -22,12 +22,13 @@ from xspn import (
     save,
 )
 from xspn.cli import main as command_line
-from xspn.core.errors import FormatError
+from xspn.core.errors import FormatError, ParameterError
 from xspn.graph import Graph
 from xspn.io import load_with_notes, to_json
 from xspn.io.binary_format import FORMAT, SCHEMA
 from xspn.io.container import MAGIC, packed_file, unpacked_file
-from xspn.io.files import read_model
+from xspn.io.files import FORMATS, ModelFormat, read_model
+from xspn.io.json_format import from_json_with_notes
 from xspn.leaves.base import leaves
 from xspn.statistics import Blocks, Total, ValueCounts
 
@@ -134,6 +135,24 @@ def test_the_suffix_chooses_the_form_and_the_content_tells_it(tmp_path):
         assert to_json(read_model(content, "standard input")[0]) == to_json(CIRCUIT)
     (tmp_path / "a.xspn").rename(tmp_path / "a.json")
     assert to_json(load(tmp_path / "a.json")) == to_json(CIRCUIT)
+
+
+def test_a_new_format_is_a_line_in_the_table(tmp_path, monkeypatch):
+    def write(circuit, notes):
+        return [b"TOY!", to_json(circuit, notes=notes).encode().hex().encode()]
+
+    def read(content, source):
+        return from_json_with_notes(bytes.fromhex(content[4:].decode()).decode(), source)
+
+    toy = ModelFormat(".toy", b"TOY!", 1000, write, read)
+    monkeypatch.setattr("xspn.io.files.FORMATS", (toy, *FORMATS))
+    small = Circuit(Bernoulli(0, p=0.25), names=["rain"])
+    for name in ("a.toy", "b.xspn", "c.json"):
+        save(small, tmp_path / name, notes={"by": name})
+        circuit, notes = load_with_notes((tmp_path / name).rename(tmp_path / "model"))
+        assert (to_json(circuit), notes) == (to_json(small), {"by": name})
+    with pytest.raises(ParameterError, match=r"more than the 1,000 that are read back; .* ends in \.xspn or \.json"):
+        save(Circuit(Product([Bernoulli(v, p=0.5) for v in range(20)])), tmp_path / "large.toy")
 
 
 def test_shared_and_repeated_children_stay_so(tmp_path):

@@ -74,7 +74,7 @@ def parse_json(text: str | bytes, source: str) -> Any:
     if len(text) > LARGEST_TEXT:
         raise FormatError(
             f"{source}: {len(text):,} bytes of JSON, more than the {LARGEST_TEXT:,} that are read; "
-            "store large models in the binary form (.xspn)"
+            "store large models in the binary form"
         )
 
     def integer(digits: str) -> int:
@@ -238,6 +238,20 @@ def _digest(content: dict[str, Any]) -> str:
     """Return the SHA-256 of the content in its one canonical spelling."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def to_json_bytes(circuit: Circuit, notes: dict[str, Any]) -> list[bytes | memoryview]:
+    """Return the content of a JSON file, in parts to be written one after the other."""
+    return [to_json(circuit, notes=notes).encode("utf-8"), b"\n"]
+
+
+def from_json_bytes(content: bytes, source: str) -> tuple[Circuit, dict[str, Any]]:
+    """Return the circuit of a JSON file and the notes beside it, or say what is wrong with the file."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{source}: not a text file; the file is damaged or not a circuit") from error
+    return from_json_with_notes(text, source)
 
 
 def from_json(text: str, source: str = "JSON text") -> Circuit:
