@@ -16,6 +16,7 @@ from xspn.cli.inputs import (
     add_cluster_option,
     add_column_options,
     add_table_options,
+    add_training_table,
     domains_of,
     excluded,
     on_cluster,
@@ -25,13 +26,13 @@ from xspn.cli.inputs import (
 )
 from xspn.cli.output import (
     STDOUT,
+    abridged,
     check_outputs,
     number,
     print_aligned,
     print_facts,
     print_json,
     say,
-    shortened,
     write_utf8,
 )
 from xspn.core.errors import ParameterError, counted
@@ -60,7 +61,7 @@ VALID = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the table, the model and the settings."""
-    parser.add_argument("table", metavar="TABLE", help="a table (csv, tsv, parquet, npz), or - for standard input")
+    add_training_table(parser)
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="the model file; - is standard output")
     parser.add_argument("--valid", metavar="FRACTION", help=VALID)
     parser.add_argument("--target", metavar="NAME", help="learn a classifier: a circuit for each value of this column")
@@ -197,7 +198,7 @@ def _print(report: dict[str, Any], path: str) -> None:
         rows.append((name.replace("_", " "), *scores))
     print_aligned(header, rows, right={"train", "held out"})
     if report.get("new_classes"):
-        say(f"held-out rows of classes that no training row has: {shortened(report['new_classes'])}")
+        say(f"held-out rows of classes that no training row has: {abridged(report['new_classes'])}")
     groups = report["groups"]
     if not report["decisions"]:
         return
@@ -209,7 +210,7 @@ def _print(report: dict[str, Any], path: str) -> None:
     say(f"{'one group' if len(groups) == 1 else f'{len(groups)} groups'} of exchangeable columns")
     for group in groups[:MOST_GROUPS]:
         where = f" where {group['where']}" if group["where"] else ""
-        columns = f"{shortened(group['variables'])} ({len(group['variables'])})"
+        columns = f"{abridged(group['variables'])} ({len(group['variables'])})"
         say(f"  node {group['node']}: {columns}, in {group['rows']:,g} rows{where}")
     if len(groups) > MOST_GROUPS:
         say(f"  … and {len(groups) - MOST_GROUPS} smaller ones: xspn show {path}")

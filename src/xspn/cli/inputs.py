@@ -16,7 +16,22 @@ if TYPE_CHECKING:
     from xspn.data import TableFile
 
 STDIN = "-"
-WORDS = ("binary", "categorical", "ordinal", "real")
+
+
+def add_model_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the model."""
+    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+
+
+def add_model_and_table(parser: argparse.ArgumentParser) -> None:
+    """Add the model and the table that it is asked about."""
+    add_model_argument(parser)
+    parser.add_argument("table", metavar="TABLE", help="a table, or - for standard input")
+
+
+def add_training_table(parser: argparse.ArgumentParser) -> None:
+    """Add the table that something is learned from."""
+    parser.add_argument("table", metavar="TABLE", help="a table (csv, tsv, parquet, npz), or - for standard input")
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
@@ -49,11 +64,10 @@ def read_table(path: str, args: argparse.Namespace) -> "TableFile":
 
 def read_model(path: str) -> "tuple[Circuit, dict[str, Any]]":
     """Read a circuit and its notes; "-" is standard input."""
-    from xspn.io.files import load_with_notes
-    from xspn.io.files import read_model as model_of
+    from xspn.io.files import load_with_notes, model_of_content
 
     if path == STDIN:
-        return model_of(sys.stdin.buffer.read(), "standard input")
+        return model_of_content(sys.stdin.buffer.read(), "standard input")
     if Path(path).is_dir():
         raise DataError(f"{path}: expected a model file, found a folder")
     return load_with_notes(path)
@@ -158,6 +172,8 @@ def excluded(table: "TableFile", patterns: list[str]) -> "TableFile":
 
 def domains_of(table: "TableFile", texts: list[str]) -> Any:
     """Return what `--domains` asks for in the form that tables are read by."""
+    from xspn.data.column_types import WORDS
+
     specs: dict[str, Any] = {}
     for text in texts:
         name, equals, spec = text.rpartition("=")
@@ -175,6 +191,8 @@ def domains_of(table: "TableFile", texts: list[str]) -> Any:
 
 def _column_spec(spec: str, table: "TableFile", columns: list[int], name: str) -> Any:
     """Return a word, labels, or labels in order; columns of one pattern share an ordinal scale."""
+    from xspn.data.column_types import WORDS
+
     if spec in WORDS:
         if spec == "ordinal" and len(columns) > 1:
             return _shared_scale(table, columns, name)

@@ -70,6 +70,12 @@ def add_formula_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_rows_output(parser: argparse.ArgumentParser) -> None:
+    """Add where rows are written, and how."""
+    parser.add_argument("-o", "--output", metavar="FILE", help="csv, json or parquet (default: CSV to standard output)")
+    add_formula_option(parser)
+
+
 def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
     """Refuse to write where nothing can be written, or over what is read, before any work is done.
 
@@ -185,7 +191,7 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
 
 
-def shortened(names: Sequence[str], most: int = 6) -> str:
+def abridged(names: Sequence[str], most: int = 6) -> str:
     """Join names, leaving out the middle of a long list."""
     if len(names) <= most:
         return ", ".join(names)

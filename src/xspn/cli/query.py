@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import matching, read_model
+from xspn.cli.inputs import add_model_argument, matching, read_model
 from xspn.cli.output import check_outputs, check_picture, number, print_aligned, print_json, save_picture, say
 from xspn.core.errors import DataError, EvidenceError, ParameterError
 
@@ -50,7 +50,7 @@ class Question:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the evidence and the questions."""
-    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+    add_model_argument(parser)
     parser.add_argument(
         "--given",
         nargs="+",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from xspn.cli.inputs import (
     add_cluster_option,
+    add_model_and_table,
     add_table_options,
     columns_of,
     on_cluster,
@@ -27,8 +28,7 @@ LEAST_LIKELY = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the table and where to write."""
-    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
-    parser.add_argument("table", metavar="TABLE", help="a table, or - for standard input")
+    add_model_and_table(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="write each row's log-likelihood: csv, json or parquet")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     add_cluster_option(parser, "score")

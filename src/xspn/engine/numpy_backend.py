@@ -234,7 +234,7 @@ class NumpyBackend(Backend):
         return Counts(sums, leaves, log_prob)
 
 
-def binary_table(ones: AnyArray, program: Program) -> FloatArray:
+def binary_marginals(ones: AnyArray, program: Program) -> FloatArray:
     """Return the table of marginals of binary variables from P(X_i = 1 | row): (rows, n, 2)."""
     table = np.empty((*ones.shape, 2))
     table[:, :, 1] = ones

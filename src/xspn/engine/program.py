@@ -72,7 +72,7 @@ Step = SumStep | ProductStep
 BlockType = TypeVar("BlockType", bound="LeafBlock | type[LeafBlock]")
 
 
-def in_order(blocks: Iterable[BlockType]) -> list[BlockType]:
+def by_shape(blocks: Iterable[BlockType]) -> list[BlockType]:
     """Return blocks, or types of blocks, in the order in which they get their slots: by shape, columns last.
 
     Kernels evaluate one block of each shape; what else there is of that shape is a column.
@@ -323,7 +323,7 @@ def _kinds(graph: Graph) -> tuple[list[type[LeafBlock]], IntArray]:
                 found: list[Any] = [block_type_of(graph.nodes[i]) for i in nodes.tolist()]  # type: ignore[arg-type]
                 for other in dict.fromkeys(found):
                     members.setdefault(other, []).append(nodes[[taken is other for taken in found]])
-    block_types = in_order(members)
+    block_types = by_shape(members)
     for place_of_block, block in enumerate(block_types):
         kind[np.concatenate(members[block])] = LEAF + place_of_block
     return block_types, kind

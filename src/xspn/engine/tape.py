@@ -204,10 +204,10 @@ def first_edges_down(inner: IntArray, begin: IntArray, end: IntArray, argument: 
 def tape_of(program: Program) -> Tape:
     """Return the tape of a program."""
     layout = _Writer(program).layout()
-    return Tape(layout, numbers_of(program, layout))
+    return Tape(layout, tape_numbers(program, layout))
 
 
-def numbers_of(program: Program, layout: TapeLayout) -> TapeNumbers:
+def tape_numbers(program: Program, layout: TapeLayout) -> TapeNumbers:
     """Return the parameters of a program in the order of a tape: its own, or that of the program it was fitted from."""
     weights = [np.exp(step.log_weights.ravel()) for step in program.steps if isinstance(step, SumStep)]
     own = np.concatenate([*weights, [1.0]])  # the last one is what −1, a product's edge, reads

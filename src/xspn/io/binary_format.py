@@ -30,7 +30,7 @@ from xspn.data.domain import Domain
 from xspn.graph.graph import Edges, Graph, levels_of, merged_domains
 from xspn.graph.nodes import LeafNode, Node, Product, Scope, Sum, why_not_disjoint, why_not_equal
 from xspn.io.container import packed_file, unpacked_file
-from xspn.io.json_format import UNUSABLE, check_nodes, columns_in_head, columns_of_head, head_of_columns, shortened
+from xspn.io.json_format import UNUSABLE, check_nodes, columns_in_head, columns_of_head, head_of_columns, shown_error
 from xspn.leaves.base import Leaf, cut, leaves
 
 FORMAT, SCHEMA = "xspn-circuit", 1
@@ -65,7 +65,7 @@ def from_binary(content: bytes, source: str) -> tuple[Circuit, dict[str, Any]]:
             graph = _Builder(head["families"], arrays, n_variables).graph()
         return Circuit.of_schema(graph, columns_of_head(head, graph.domains, source)), notes
     except UNUSABLE as error:
-        raise FormatError(f"{source}: the content does not form a circuit ({shortened(error)})") from error
+        raise FormatError(f"{source}: the content does not form a circuit ({shown_error(error)})") from error
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------------

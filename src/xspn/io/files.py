@@ -95,7 +95,7 @@ def load_with_notes(path: str | os.PathLike[str]) -> tuple[Circuit, Notes]:
     file = Path(path)
     with file.open("rb") as stream:
         content = _bounded(stream, str(file))
-    return read_model(content, str(file))
+    return model_of_content(content, str(file))
 
 
 def _bounded(stream: BinaryIO, source: str) -> bytes:
@@ -111,7 +111,7 @@ def _bounded(stream: BinaryIO, source: str) -> bytes:
     return b"".join(parts)
 
 
-def read_model(content: bytes, source: str) -> tuple[Circuit, Notes]:
+def model_of_content(content: bytes, source: str) -> tuple[Circuit, Notes]:
     """Return the circuit and the notes of a file's content."""
     with _collector_paused():
         return format_of_content(content).read(content, source)

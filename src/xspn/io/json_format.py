@@ -124,6 +124,15 @@ def check_nodes(count: int, source: str) -> None:
         raise FormatError(f"{source}: {count:,} nodes, more than the {MOST_NODES:,} that are supported")
 
 
+def check_schema(found: Any, known: int, source: str) -> int:
+    """Return the version of a file's schema, or refuse one that this version does not know."""
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise FormatError(f"{source}: unreadable schema version {found!r}")
+    if found > known:
+        raise FormatError(f"{source}: written in schema {found}, this version reads up to {known}; upgrade xspn")
+    return found
+
+
 def check_dtypes(dtypes: Iterable[Any], source: str) -> None:
     """Refuse types of columns that are none."""
     for dtype in dtypes:
@@ -269,11 +278,7 @@ def _parse(text: str, source: str) -> dict[str, Any]:
     data = parse_json(text, source)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise FormatError(f'{source}: not a circuit file (no "format": "{FORMAT}")')
-    schema = data.get("schema")
-    if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
-        raise FormatError(f"{source}: unreadable schema version {schema!r}")
-    if schema > SCHEMA:
-        raise FormatError(f"{source}: written in schema {schema}, this version reads up to {SCHEMA}; upgrade xspn")
+    schema = check_schema(data.get("schema"), SCHEMA, source)
     missing = [key for key in ("digest", *KEYS[schema]) if key not in data]
     if missing:
         raise FormatError(f"{source}: {missing[0]!r} is missing; the file was altered")
@@ -309,15 +314,15 @@ def _build(data: dict[str, Any], source: str) -> Circuit:
         try:
             records.append(_record(node, index, n_variables, families))
         except UNUSABLE as error:
-            raise FormatError(f"{source}: node {index} is unusable ({shortened(error)})") from error
+            raise FormatError(f"{source}: node {index} is unusable ({shown_error(error)})") from error
     try:
         graph = Graph(from_records(records), n_variables)
         return Circuit.of_schema(graph, columns_of_head(data, graph.domains, source))
     except UNUSABLE as error:
-        raise FormatError(f"{source}: the nodes do not form a circuit ({shortened(error)})") from error
+        raise FormatError(f"{source}: the nodes do not form a circuit ({shown_error(error)})") from error
 
 
-def shortened(error: BaseException) -> str:
+def shown_error(error: BaseException) -> str:
     """Return what an error says, without all of a file's content in it."""
     text = str(error)
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]} …"

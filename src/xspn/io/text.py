@@ -1,7 +1,6 @@
 """A circuit as text: graphviz, or an equation."""
 
 from xspn.circuit import Circuit
-from xspn.core.errors import default_name
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves.base import Leaf
 
@@ -38,17 +37,12 @@ def _style(circuit: Circuit, node: Node) -> str:
     if isinstance(node, Product):
         return 'shape=circle, label="×"'
     assert isinstance(node, Leaf)
-    names = variable_names(circuit, node.variables)
-    return f'shape=box, label="{type(node).__name__}\\n{_escape(shortened(names))}"'
+    return f'shape=box, label="{type(node).__name__}\\n{_escape(_names(circuit, node.variables))}"'
 
 
-def variable_names(circuit: Circuit, variables: tuple[int, ...]) -> list[str]:
-    """Return the variables' names, or X0, X1, … where they have none."""
-    return [default_name(v) if circuit.names is None else circuit.names[v] for v in variables]
-
-
-def shortened(names: list[str], most: int = 4) -> str:
-    """Join names, leaving out the middle of a long list."""
+def _names(circuit: Circuit, variables: tuple[int, ...], most: int = 4) -> str:
+    """Join the names of variables, leaving out the middle of a long list, and saying how long it is."""
+    names = [circuit.schema.shown_name(variable) for variable in variables]
     if len(names) <= most:
         return ", ".join(names)
     return ", ".join([*names[: most - 1], "…", names[-1]]) + f" ({len(names)})"
@@ -92,4 +86,4 @@ def _term(circuit: Circuit, node: Node, children: list[str]) -> str:
     if node.children:
         return " · ".join(children)
     assert isinstance(node, Leaf)
-    return node.term(shortened(variable_names(circuit, node.variables)))
+    return node.term(_names(circuit, node.variables))
