@@ -17,8 +17,7 @@ from torch import Tensor
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.core.errors import QueryError
-from xspn.engine.backend import Backend, Counts, LinearBackend, Semiring
-from xspn.engine.choice import Automatic
+from xspn.engine.backend import Automatic, Backend, Counts, LinearBackend, Semiring
 from xspn.engine.numpy_backend import normalized
 from xspn.engine.program import Program, RowChecker, SumStep
 from xspn.engine.tape import Tape, tape_of
