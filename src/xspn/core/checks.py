@@ -1,16 +1,16 @@
 """Checks of arguments: each refuses a bad value with its name, what it may be, and what was found."""
 
-import difflib
 import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
-from xspn.core.errors import DataError, DataTypeError, ParameterError
+from xspn.core.errors import DataError, DataTypeError, ParameterError, with_known_names
 
 Names = tuple[str, ...]
 LARGEST_WEIGHT = 1e100  # sums and squares of weights must be numbers too
@@ -167,8 +167,7 @@ def column_index(variable: Any, n_columns: int, names: Names | None = None) -> i
         place = None if names is None else place_of(variable, names)
         if place is not None:
             return place
-        near = nearest(variable, names or ())
-        hint = "" if near is None else f"; did you mean {near!r}?"
+        hint = suggestion(variable, names or ())
         known = "the circuit has no variable names" if names is None else "no such name"
         raise DataError(f"unknown variable {variable!r}: {known}{hint}")
     if isinstance(variable, bool | np.bool_) or not isinstance(variable, int | np.integer):
@@ -198,11 +197,20 @@ def place_of(name: str, names: Names) -> int | None:
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
     """Return the known name that looks most like this one, if any does."""
-    from difflib import get_close_matches
-
     lowered = {other.lower(): other for other in reversed(known)}
     near = get_close_matches(name.lower(), lowered, n=1)
     return lowered[near[0]] if near else None
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """Return the end of a message that names the nearest known name, nothing if none looks like this one.
+
+    Examples:
+        >>> suggestion("Rian", ["rain", "sun"])
+        "; did you mean 'rain'?"
+    """
+    near = nearest(name, known)
+    return "" if near is None else f"; did you mean {near!r}?"
 
 
 def weights_of_rows(weights: Any, n_rows: int, what: str = "sample_weight") -> FloatArray:
@@ -315,7 +323,4 @@ def known_names(what: str, names: Iterable[str], known: Collection[str]) -> None
     """
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            listed = ", ".join(sorted(known)) or "none"
-            raise ParameterError(f"{what}: unknown setting {name!r}{hint} Known: {listed}")
+            raise ParameterError(f"{what}: unknown setting {with_known_names(name, known)}")

@@ -1,6 +1,8 @@
 """One tree of errors, each also the built-in error that a caller would expect; and words that messages share."""
 
-from typing import Self
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Any, Self
 from unicodedata import category
 
 HARMLESS_JOINERS = "\u200c\u200d"  # which some scripts and emoji need
@@ -99,6 +101,18 @@ def default_name(column: int) -> str:
         'X0'
     """
     return f"X{column}"
+
+
+def with_known_names(name: Any, known: Collection[str]) -> str:
+    """Return an unknown name with the nearest known one, and all of them.
+
+    Examples:
+        >>> print(with_known_names("read", ["red", "blue"]))
+        'read'; did you mean 'red'? Known: blue, red
+    """
+    near = get_close_matches(str(name), known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return f"{name!r}{hint} Known: {', '.join(sorted(known)) or 'none'}"
 
 
 def printable(text: str) -> str:

@@ -1,12 +1,11 @@
 """Code found by its name: classes behind a file's `"type"` or a user's option, and optional packages."""
 
-import difflib
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from xspn.core.errors import MissingExtraError, RegistryError
+from xspn.core.errors import MissingExtraError, RegistryError, with_known_names
 
 T = TypeVar("T")
 
@@ -57,9 +56,7 @@ class Registry(Generic[T]):
         if isinstance(name, str) and name not in self._items:
             self._import(name)
         if not isinstance(name, str) or name not in self._items:
-            near = difflib.get_close_matches(str(name), self._items, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise RegistryError(f"unknown {self._kind} {name!r}{hint} Known: {', '.join(sorted(self._items))}")
+            raise RegistryError(f"unknown {self._kind} {with_known_names(name, self._items)}")
         return self._items[name]
 
     def __contains__(self, name: object) -> bool:

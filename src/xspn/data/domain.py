@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray
-from xspn.core.checks import first_double, is_missing, is_text, nearest
+from xspn.core.checks import first_double, is_missing, is_text, suggestion
 from xspn.core.errors import DataError, ParameterError
 
 Label = str | bool | int | float
@@ -182,8 +182,7 @@ def unknown_label(value: Any, labels: Labels, place: str, what: str) -> DataErro
     """Return the error that lists the known labels and names the nearest one."""
     shown = ", ".join(repr(label) for label in labels[:MOST_SHOWN])
     more = f", … ({len(labels)} in all)" if len(labels) > MOST_SHOWN else ""
-    near = nearest(str(value), [str(label) for label in labels])
-    hint = "" if near is None else f"; did you mean {near!r}?"
+    hint = suggestion(str(value), [str(label) for label in labels])
     return DataError(f"{what}: unknown value {value!r} at {place}; known: {shown}{more}{hint}")
 
 

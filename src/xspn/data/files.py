@@ -21,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 
 from xspn.core.arrays import AnyArray
-from xspn.core.checks import first_double, is_missing, nearest, place_of
+from xspn.core.checks import first_double, is_missing, nearest, place_of, suggestion
 from xspn.core.errors import DataError, DataTypeError, MissingExtraError, ParameterError, default_name
 from xspn.core.memory import need_memory
 from xspn.data.frames import PANDAS, PARQUET_ENDINGS
@@ -69,9 +69,7 @@ class TableFile:
         place = place_of(name, self.names)
         if place is not None:
             return place
-        near = nearest(name, self.names)
-        hint = "" if near is None else f"; did you mean {near!r}?"
-        raise DataError(f"{self.source}: there is no column {name!r}{hint}")
+        raise DataError(f"{self.source}: there is no column {name!r}{suggestion(name, self.names)}")
 
     def without(self, names: Iterable[str]) -> "TableFile":
         """Return the table without some columns."""

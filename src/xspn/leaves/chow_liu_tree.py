@@ -35,7 +35,7 @@ def parents_first(parents: Sequence[int]) -> list[int]:
     return order
 
 
-def mutual_information(
+def information_of_bits(
     pairs: FloatArray, ones: FloatArray, total: float, mass: float, rows: slice = slice(None)
 ) -> FloatArray:
     """Return the mutual information of every two binary variables, from G = XᵀX and the number of rows.
@@ -126,9 +126,9 @@ def most_informative_tree(
 
         def row(i: int) -> tuple[FloatArray, FloatArray]:
             own = pairs(i)
-            return mutual_information(own[None, :], ones, total, mass, slice(i, i + 1))[0], own
+            return information_of_bits(own[None, :], ones, total, mass, slice(i, i + 1))[0], own
     else:
-        information = mutual_information(pairs, ones, total, mass)
+        information = information_of_bits(pairs, ones, total, mass)
 
         def row(i: int) -> tuple[FloatArray, FloatArray]:
             return information[i], pairs[i]
