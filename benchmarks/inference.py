@@ -24,7 +24,7 @@ from harness import BESIDE, least_seconds, verdict
 from threadpoolctl import threadpool_limits
 
 from xspn import XSPN, Bernoulli, Circuit, datasets, load, save
-from xspn.engine.choice import all_cores
+from xspn.engine.backend import all_cores
 from xspn.graph import Graph, Node, Product, Sum
 
 HERE = Path(__file__).parent

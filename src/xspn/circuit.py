@@ -11,15 +11,12 @@ from xspn.core.arrays import FloatArray
 from xspn.core.checks import Names
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import RandomState, generator
-from xspn.data.domain import Domain
-from xspn.data.labels import Labels
+from xspn.data.domain import Domain, Labels
 from xspn.data.schema import Schema
 from xspn.engine import Automatic, Backend, Program, chosen_backend, compile_graph, refuse_impossible
 from xspn.graph import properties, transform
-from xspn.graph.graph import Graph, from_records
-from xspn.graph.nodes import Node
-from xspn.graph.scope import Scope
-from xspn.graph.summary import Summary, summarize
+from xspn.graph.graph import Graph, Summary, from_records, summarize
+from xspn.graph.nodes import Node, Scope
 from xspn.inference import moments, mpe, queries
 from xspn.inference.moments import Moments
 from xspn.inference.mpe import Completion

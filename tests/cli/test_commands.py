@@ -421,7 +421,7 @@ def test_one_fit_reads_learns_and_builds_once(run, survey, tmp_path, monkeypatch
         monkeypatch.setattr(owner, name, call)
 
     counted(xspn.data, "read_table_file")
-    counted(xspn.data.table_file.TableFile, "read")
+    counted(xspn.data.files.TableFile, "read")
     counted(xspn.XSPN, "fit")
     counted(xspn.Circuit, "of_schema")
     assert run("fit", survey, "-o", tmp_path / "m.json", "--exclude", "name")[0] == 0

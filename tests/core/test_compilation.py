@@ -85,17 +85,17 @@ def test_where_nothing_can_be_kept_there_is_one_warning(folder, monkeypatch):
 
 def test_much_more_work_is_asked_before_code_that_cannot_be_kept_is_compiled(monkeypatch):
     circuit, _, _, _ = any_case(seed=8, binary=True)
-    monkeypatch.setattr("xspn.engine.choice.WORTH_KERNELS", 1)
+    monkeypatch.setattr("xspn.engine.backend.WORTH_KERNELS", 1)
     monkeypatch.setattr(compilation, "not_kept", ["score"])
     assert circuit.backend._for(1) is circuit.backend._numpy
-    monkeypatch.setattr("xspn.engine.choice.WORTH_COMPILING", 1)
+    monkeypatch.setattr("xspn.engine.backend.WORTH_COMPILING", 1)
     assert circuit.backend._for(1) is circuit.backend._numba
 
 
 def test_a_numba_that_does_not_work_leaves_numpy(monkeypatch):
     circuit, _, rows, _ = any_case(seed=8, binary=True)
     expected = circuit.to("numpy").log_likelihood(rows)
-    monkeypatch.setattr("xspn.engine.choice.WORTH_KERNELS", 1)
+    monkeypatch.setattr("xspn.engine.backend.WORTH_KERNELS", 1)
     monkeypatch.setitem(sys.modules, "xspn.engine.numba_backend", None)
     with pytest.warns(RuntimeWarning, match="numba does not work .* going on with NumPy"):
         found = circuit.log_likelihood(rows)

@@ -204,7 +204,7 @@ def test_much_work_is_done_by_kernels_with_the_same_answers(monkeypatch):
     circuit, rows, _ = large_case()
     reference = circuit.log_likelihood(rows)
     assert circuit.backend._for(0) is circuit.backend._numpy
-    monkeypatch.setattr("xspn.engine.choice.WORTH_KERNELS", 1)
+    monkeypatch.setattr("xspn.engine.backend.WORTH_KERNELS", 1)
     np.testing.assert_allclose(circuit.log_likelihood(rows), reference, atol=1e-10)
     assert isinstance(circuit.backend._for(1), NumbaBackend)
     samples = circuit.sample(50, random_state=3)

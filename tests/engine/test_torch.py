@@ -76,7 +76,7 @@ def test_the_kernel_for_accelerators_in_an_interpreter():
     program = """
 import numpy as np, torch
 from support.cases import counting_case
-from xspn.engine.tape_writer import tape_of
+from xspn.engine.tape import tape_of
 from xspn.engine.torch_kernel import TapeKernel
 circuit, _, rows = counting_case(3)
 codes = torch.as_tensor(np.where(np.isnan(rows), 2, rows == 1).astype(np.uint8).T.copy())

@@ -22,12 +22,13 @@ from xspn import (
     save,
 )
 from xspn.cli import main as command_line
-from xspn.core.errors import FormatError
+from xspn.core.errors import FormatError, ParameterError
 from xspn.graph import Graph
 from xspn.io import load_with_notes, to_json
 from xspn.io.binary_format import FORMAT, SCHEMA
 from xspn.io.container import MAGIC, packed_file, unpacked_file
-from xspn.io.files import read_model
+from xspn.io.files import FORMATS, ModelFormat, model_of_content
+from xspn.io.json_format import from_json_with_notes
 from xspn.leaves.base import leaves
 from xspn.statistics import Blocks, Total, ValueCounts
 
@@ -131,9 +132,27 @@ def test_the_suffix_chooses_the_form_and_the_content_tells_it(tmp_path):
         save(CIRCUIT, tmp_path / name)
         content = (tmp_path / name).read_bytes()
         assert content.startswith(MAGIC) == is_binary
-        assert to_json(read_model(content, "standard input")[0]) == to_json(CIRCUIT)
+        assert to_json(model_of_content(content, "standard input")[0]) == to_json(CIRCUIT)
     (tmp_path / "a.xspn").rename(tmp_path / "a.json")
     assert to_json(load(tmp_path / "a.json")) == to_json(CIRCUIT)
+
+
+def test_a_new_format_is_a_line_in_the_table(tmp_path, monkeypatch):
+    def write(circuit, notes):
+        return [b"TOY!", to_json(circuit, notes=notes).encode().hex().encode()]
+
+    def read(content, source):
+        return from_json_with_notes(bytes.fromhex(content[4:].decode()).decode(), source)
+
+    toy = ModelFormat(".toy", b"TOY!", 1000, write, read)
+    monkeypatch.setattr("xspn.io.files.FORMATS", (toy, *FORMATS))
+    small = Circuit(Bernoulli(0, p=0.25), names=["rain"])
+    for name in ("a.toy", "b.xspn", "c.json"):
+        save(small, tmp_path / name, notes={"by": name})
+        circuit, notes = load_with_notes((tmp_path / name).rename(tmp_path / "model"))
+        assert (to_json(circuit), notes) == (to_json(small), {"by": name})
+    with pytest.raises(ParameterError, match=r"more than the 1,000 that are read back; .* ends in \.xspn or \.json"):
+        save(Circuit(Product([Bernoulli(v, p=0.5) for v in range(20)])), tmp_path / "large.toy")
 
 
 def test_shared_and_repeated_children_stay_so(tmp_path):
@@ -155,7 +174,7 @@ def test_damage_is_noticed(part, tmp_path):
     content = binary(CIRCUIT, tmp_path)
     for seed in range(100 * part, 100 * part + 100):
         with pytest.raises(FormatError, match=r"^model\.xspn: "):
-            read_model(mutated(content, np.random.default_rng(seed)), "model.xspn")
+            model_of_content(mutated(content, np.random.default_rng(seed)), "model.xspn")
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -173,10 +192,10 @@ def test_altered_content_under_a_good_digest_is_refused_or_a_circuit(part, tmp_p
                 np.array(wild).astype(np.int64) % 256 if own.dtype == np.uint8 else wild.astype(own.dtype)
             )
         try:
-            circuit, _ = read_model(resealed(head, {**arrays, name: own}), "model.xspn")
+            circuit, _ = model_of_content(resealed(head, {**arrays, name: own}), "model.xspn")
         except FormatError:
             continue
-        assert to_json(read_model(to_json(circuit).encode(), "again")[0]) == to_json(circuit)
+        assert to_json(model_of_content(to_json(circuit).encode(), "again")[0]) == to_json(circuit)
 
 
 def altered(path, **changes):
@@ -215,7 +234,7 @@ def altered(path, **changes):
 )
 def test_altered_content(changes, message, tmp_path):
     with pytest.raises(FormatError, match=message):
-        read_model(altered(tmp_path, **changes), "model.xspn")
+        model_of_content(altered(tmp_path, **changes), "model.xspn")
 
 
 def test_variables_lie_within_the_columns(tmp_path):
@@ -224,7 +243,7 @@ def test_variables_lie_within_the_columns(tmp_path):
     for variable in (11, -1, 2**31 - 1):
         changed = {f"{place}.variable": np.full(2, variable, np.int32)}
         with pytest.raises(FormatError, match="not below 11, the number of columns"):
-            read_model(resealed(head, {**arrays, **changed}), "model.xspn")
+            model_of_content(resealed(head, {**arrays, **changed}), "model.xspn")
 
 
 def test_arrays_of_other_types_are_not_written():

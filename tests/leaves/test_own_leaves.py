@@ -80,8 +80,8 @@ def test_every_back_end_answers_as_enumeration_does(circuit, rows, toys, name, d
 
 def test_parameters_are_fitted_by_kernels_as_without_them(circuit, rows, monkeypatch):
     plain = circuit.fit_parameters(rows, n_iter=3, smoothing=0.1)
-    monkeypatch.setattr("xspn.engine.choice.WORTH_KERNELS", 1)
-    monkeypatch.setattr("xspn.engine.choice.FEW_SLOTS", 0)
+    monkeypatch.setattr("xspn.engine.backend.WORTH_KERNELS", 1)
+    monkeypatch.setattr("xspn.engine.backend.FEW_SLOTS", 0)
     assert isinstance(circuit.backend._for(1), NumbaBackend)
     fast = circuit.fit_parameters(rows, n_iter=3, smoothing=0.1)
     np.testing.assert_allclose(fast.log_likelihood(rows), plain.log_likelihood(rows), atol=1e-9)

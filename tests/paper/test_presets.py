@@ -6,7 +6,7 @@ import pytest
 from support.learning import total_probability, two_clusters
 from xspn import Bernoulli, ChowLiu, Exchangeable, XSPNClassifier
 from xspn.core.errors import RegistryError
-from xspn.estimators.parameters import learn_config
+from xspn.estimators.xspn import learn_config
 from xspn.learning.policy import Operation
 from xspn.paper.presets import paper_classifier, paper_model
 

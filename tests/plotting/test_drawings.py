@@ -26,9 +26,8 @@ from xspn.plotting import (
     posterior_bars,
     runtime_lines,
 )
-from xspn.plotting.sketch import sketch, summary_of_names
+from xspn.plotting.sketch import Box, lay_out, sketch, summary_of_names
 from xspn.plotting.style import image, require_matplotlib
-from xspn.plotting.tree_layout import Box, lay_out
 
 
 def ink(figure):

@@ -7,8 +7,8 @@ the other columns are summed out. If the table has the column, its values are no
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import add_table_options, matching, read_model, read_table, refuse_two_inputs
-from xspn.cli.output import add_formula_option, check_outputs, number, print_facts, print_json
+from xspn.cli.inputs import add_model_and_table, add_table_options, matching, read_model, read_table, refuse_two_inputs
+from xspn.cli.output import add_rows_output, check_outputs, number, print_facts, print_json
 from xspn.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the table, the column and where to write."""
-    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
-    parser.add_argument("table", metavar="TABLE", help="a table, or - for standard input")
+    add_model_and_table(parser)
     parser.add_argument("--target", required=True, metavar="NAME", help="the column to predict")
-    parser.add_argument("-o", "--output", metavar="FILE", help="csv, json or parquet (default: CSV to standard output)")
-    add_formula_option(parser)
+    add_rows_output(parser)
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     add_table_options(parser)
 

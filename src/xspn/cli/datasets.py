@@ -4,13 +4,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xspn.cli.main import FAILED
 from xspn.cli.output import check_out_folder, print_json, print_table, say
 from xspn.core.errors import DatasetError, ParameterError
 
 if TYPE_CHECKING:
     from xspn.paper.datasets.dataset import Dataset
-
-FAILED = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,27 +12,46 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.cluster import add_cluster_option, on_cluster, stays_out_of_core
-from xspn.cli.inputs import add_table_options, read_table, seed_of
-from xspn.cli.learning_options import add_column_options, add_learning_options, domains_of, excluded, settings_of
+from xspn.cli.inputs import (
+    add_cluster_option,
+    add_column_options,
+    add_table_options,
+    add_training_table,
+    domains_of,
+    excluded,
+    on_cluster,
+    read_table,
+    seed_of,
+    stays_out_of_core,
+)
 from xspn.cli.output import (
     STDOUT,
+    abridged,
     check_outputs,
     number,
     print_aligned,
     print_facts,
     print_json,
     say,
-    shortened,
     write_utf8,
 )
-from xspn.core.errors import ParameterError
-from xspn.core.text import counted
+from xspn.core.errors import ParameterError, counted
 
 if TYPE_CHECKING:
     from xspn.cli.learned import LearnedModel
     from xspn.data.table import Table
 
+SETTINGS = (
+    "min_instances",
+    "independence_threshold",
+    "significance",
+    "smoothing",
+    "exchangeability",
+    "clustering",
+    "leaf_learner",
+    "quality",
+    "n_estimators",
+)
 MOST_GROUPS = 5
 VALID = (
     "validation rows: a fraction of the rows such as 0.2, or a table; used to choose settings (with --quality balanced "
@@ -42,7 +61,7 @@ VALID = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the table, the model and the settings."""
-    parser.add_argument("table", metavar="TABLE", help="a table (csv, tsv, parquet, npz), or - for standard input")
+    add_training_table(parser)
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="the model file; - is standard output")
     parser.add_argument("--valid", metavar="FRACTION", help=VALID)
     parser.add_argument("--target", metavar="NAME", help="learn a classifier: a circuit for each value of this column")
@@ -55,9 +74,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table_options(parser)
 
 
+def add_learning_options(parser: argparse.ArgumentParser) -> None:
+    """Add the learner's settings; without them its defaults hold."""
+    group = parser.add_argument_group("learning", "the defaults are good for most tables")
+    group.add_argument(
+        "--quality",
+        choices=("fast", "balanced", "best"),
+        help="fast: one circuit (default); balanced, best: settings chosen on validation rows, and many circuits; "
+        "seconds, or up to some minutes",
+    )
+    group.add_argument("--min-instances", type=int, metavar="ROWS", help="slices of fewer rows become a leaf")
+    group.add_argument("--independence-threshold", type=float, metavar="RHO", help="larger finds more independence")
+    group.add_argument("--significance", type=float, metavar="LEVEL", help="smaller finds more exchangeability")
+    group.add_argument("--smoothing", type=float, metavar="ALPHA", help="the pseudo-count of each value")
+    group.add_argument("--exchangeability", metavar="TEST", help="global, pairwise, full, or none: a conventional SPN")
+    group.add_argument("--clustering", metavar="NAME", help="auto, bernoulli, variable, gmm or kmeans")
+    group.add_argument(
+        "--leaf-learner", metavar="NAME", help="auto, sparse, factorized, exchangeable, chow_liu or blocks"
+    )
+    group.add_argument("--n-estimators", type=int, metavar="N", help="mix so many circuits, each on a bootstrap sample")
+    group.add_argument("--jobs", type=int, default=1, metavar="N", help="workers; -1 for all cores (default: 1)")
+    group.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
+
+
+def settings_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings that were given."""
+    found = {name: getattr(args, name) for name in SETTINGS if getattr(args, name) is not None}
+    if found.get("exchangeability") in ("none", "None"):
+        found["exchangeability"] = None
+    return found
+
+
 def run(args: argparse.Namespace) -> int:
     """Read, learn, write, report."""
-    from xspn.data.write import json_value
+    from xspn.core.files import json_value
     from xspn.io.files import save
     from xspn.io.json_format import to_json
 
@@ -148,7 +198,7 @@ def _print(report: dict[str, Any], path: str) -> None:
         rows.append((name.replace("_", " "), *scores))
     print_aligned(header, rows, right={"train", "held out"})
     if report.get("new_classes"):
-        say(f"held-out rows of classes that no training row has: {shortened(report['new_classes'])}")
+        say(f"held-out rows of classes that no training row has: {abridged(report['new_classes'])}")
     groups = report["groups"]
     if not report["decisions"]:
         return
@@ -160,7 +210,7 @@ def _print(report: dict[str, Any], path: str) -> None:
     say(f"{'one group' if len(groups) == 1 else f'{len(groups)} groups'} of exchangeable columns")
     for group in groups[:MOST_GROUPS]:
         where = f" where {group['where']}" if group["where"] else ""
-        columns = f"{shortened(group['variables'])} ({len(group['variables'])})"
+        columns = f"{abridged(group['variables'])} ({len(group['variables'])})"
         say(f"  node {group['node']}: {columns}, in {group['rows']:,g} rows{where}")
     if len(groups) > MOST_GROUPS:
         say(f"  … and {len(groups) - MOST_GROUPS} smaller ones: xspn show {path}")

@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from xspn.cli.inputs import add_table_options, read_model, read_table, refuse_two_inputs, seed_of
-from xspn.cli.output import add_formula_option, check_outputs, say
+from xspn.cli.inputs import add_model_and_table, add_table_options, read_model, read_table, refuse_two_inputs, seed_of
+from xspn.cli.output import add_rows_output, check_outputs, say
 
 METHODS = ("marginal", "mpe", "sample")
 AS_TEXT = ("csv", "tsv")  # where cells that were observed stay as they were written, to the last digit
@@ -12,8 +12,7 @@ AS_TEXT = ("csv", "tsv")  # where cells that were observed stay as they were wri
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the table, the method and where to write."""
-    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
-    parser.add_argument("table", metavar="TABLE", help="a table, or - for standard input")
+    add_model_and_table(parser)
     parser.add_argument(
         "--method",
         choices=METHODS,
@@ -21,8 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="each cell's likeliest value (or mean), the likeliest row as a whole, or a random row (default: marginal)",
     )
     parser.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="csv, json or parquet (default: CSV to standard output)")
-    add_formula_option(parser)
+    add_rows_output(parser)
     parser.add_argument("--json", action="store_true", help="JSON instead of CSV on standard output")
     add_table_options(parser)
 
@@ -30,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fill and write."""
     from xspn.data.write import format_of, write_table_file
-    from xspn.estimators.completion import completed
+    from xspn.estimators.base import completed
 
     refuse_two_inputs(args.model, args.table)
     kind = "json" if args.json and args.output in (None, "-") else format_of(args.output)

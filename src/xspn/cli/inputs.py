@@ -1,8 +1,10 @@
-"""What commands read: tables and models, from files or standard input."""
+"""What commands take: tables and models from files or standard input, types of columns, a cluster to work on."""
 
 import argparse
 import codecs
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,22 @@ if TYPE_CHECKING:
     from xspn.data import TableFile
 
 STDIN = "-"
+
+
+def add_model_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the model."""
+    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+
+
+def add_model_and_table(parser: argparse.ArgumentParser) -> None:
+    """Add the model and the table that it is asked about."""
+    add_model_argument(parser)
+    parser.add_argument("table", metavar="TABLE", help="a table, or - for standard input")
+
+
+def add_training_table(parser: argparse.ArgumentParser) -> None:
+    """Add the table that something is learned from."""
+    parser.add_argument("table", metavar="TABLE", help="a table (csv, tsv, parquet, npz), or - for standard input")
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
@@ -46,11 +64,10 @@ def read_table(path: str, args: argparse.Namespace) -> "TableFile":
 
 def read_model(path: str) -> "tuple[Circuit, dict[str, Any]]":
     """Read a circuit and its notes; "-" is standard input."""
-    from xspn.io.files import load_with_notes
-    from xspn.io.files import read_model as model_of
+    from xspn.io.files import load_with_notes, model_of_content
 
     if path == STDIN:
-        return model_of(sys.stdin.buffer.read(), "standard input")
+        return model_of_content(sys.stdin.buffer.read(), "standard input")
     if Path(path).is_dir():
         raise DataError(f"{path}: expected a model file, found a folder")
     return load_with_notes(path)
@@ -64,16 +81,14 @@ def refuse_two_inputs(*paths: str) -> None:
 
 def matching(pattern: str, names: tuple[str, ...], what: str) -> list[int]:
     """Return the columns that a name or a pattern with * and ? stands for, or suggest the nearest name."""
-    from xspn.core.checks import nearest
+    from xspn.core.checks import suggestion
 
     if pattern in names:
         return [names.index(pattern)]
     found = [j for j, name in enumerate(names) if fnmatchcase(name, pattern)]
     if found:
         return found
-    near = nearest(pattern, names)
-    hint = "" if near is None else f"; did you mean {near!r}?"
-    raise DataError(f"{what}: there is no column {pattern!r}{hint}")
+    raise DataError(f"{what}: there is no column {pattern!r}{suggestion(pattern, names)}")
 
 
 def seed_of(args: argparse.Namespace) -> int:
@@ -81,3 +96,135 @@ def seed_of(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise ParameterError(f"--seed: expected a number of at least 0, found {args.seed}")
     return int(args.seed)
+
+
+# -- columns, and what they hold ---------------------------------------------------------------------------------------
+
+
+def add_column_options(parser: argparse.ArgumentParser) -> None:
+    """Add which columns to take, and as what."""
+    parser.add_argument(
+        "--exclude", nargs="+", action="extend", default=[], metavar="NAME", help="leave columns out; * and ? allowed"
+    )
+    parser.add_argument(
+        "--domains",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=TYPE",
+        help="what a column holds, where that shall not be inferred: binary, categorical, ordinal, real, labels as in "
+        "'size=small|large', ordered ones as in 'size=small<medium<large'; TYPE alone is for all columns",
+    )
+
+
+def excluded(table: "TableFile", patterns: list[str]) -> "TableFile":
+    """Return the table without the columns that were excluded."""
+    dropped = {table.names[j] for pattern in patterns for j in matching(pattern, table.names, "--exclude")}
+    return table.without(dropped) if dropped else table
+
+
+def domains_of(table: "TableFile", texts: list[str]) -> Any:
+    """Return what `--domains` asks for in the form that tables are read by."""
+    from xspn.data.column_types import WORDS
+
+    specs: dict[str, Any] = {}
+    for text in texts:
+        name, equals, spec = text.rpartition("=")
+        if not equals:
+            if len(texts) > 1:
+                raise ParameterError(f"--domains: {text!r} is for all columns and cannot stand beside others")
+            if spec not in WORDS:
+                raise ParameterError(f"--domains: expected NAME=TYPE or one of {', '.join(WORDS)}, found {text!r}")
+            return spec
+        columns = matching(name, table.names, "--domains")
+        for column in columns:
+            specs[table.names[column]] = _column_spec(spec, table, columns, name)
+    return specs or None
+
+
+def _column_spec(spec: str, table: "TableFile", columns: list[int], name: str) -> Any:
+    """Return a word, labels, or labels in order; columns of one pattern share an ordinal scale."""
+    from xspn.data.column_types import WORDS
+
+    if spec in WORDS:
+        if spec == "ordinal" and len(columns) > 1:
+            return _shared_scale(table, columns, name)
+        return spec
+    for separator in ("<", "|"):
+        if separator in spec:
+            labels = [label.strip() for label in spec.split(separator)]
+            return _Labels(labels, ordered=separator == "<")
+    raise ParameterError(f"--domains: expected {', '.join(WORDS)} or labels as in 'a|b' or 'a<b<c', found {spec!r}")
+
+
+class _Labels(list[str]):
+    """Labels, and whether their order means something."""
+
+    def __init__(self, labels: list[str], ordered: bool) -> None:
+        super().__init__(labels)
+        self.categories = labels
+        self.ordered = ordered
+
+
+def _shared_scale(table: "TableFile", columns: list[int], name: str) -> Any:
+    from xspn.data.domain import Domain
+
+    values = [float(cell) for j in columns for cell in table.cells[j] if cell is not None and _is_whole(cell)]
+    if len(values) != sum(cell is not None for j in columns for cell in table.cells[j]):
+        raise DataError(f"--domains: expected whole numbers from 0 in {name!r}; list other labels in their order")
+    return Domain.ordinal(int(max(values, default=1)) + 1)
+
+
+def _is_whole(cell: Any) -> bool:
+    return str(cell).isdigit() or (isinstance(cell, float) and cell >= 0 and cell.is_integer())
+
+
+# -- a cluster, and tables that it reads out of core -------------------------------------------------------------------
+
+
+def add_cluster_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the address of a cluster."""
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help=f"{what} on a Dask cluster: its scheduler's address, or 'local' for processes of this machine",
+    )
+
+
+@contextmanager
+def on_cluster(address: str | None) -> Iterator[None]:
+    """Connect to a cluster while something is done, if one is named."""
+    if address is None:
+        yield
+        return
+    from xspn.distributed.cluster import connected
+
+    with connected(address):
+        yield
+
+
+def stays_out_of_core(args: argparse.Namespace) -> bool:
+    """Whether the table is one that the cluster reads: Parquet files, and a cluster is named."""
+    from xspn.data.frames import is_parquet
+
+    return args.cluster is not None and is_parquet(args.table)
+
+
+def refuse_options(args: argparse.Namespace, names: tuple[str, ...]) -> None:
+    """Refuse options that have no meaning for a table out of core."""
+    for name in names:
+        if getattr(args, name):
+            option = "--" + name.replace("_", "-")
+            raise ParameterError(f"{option}: not for Parquet files that a cluster reads; leave it or --cluster out")
+
+
+def columns_of(collection: Any, names: tuple[str, ...] | None, n_columns: int, source: str) -> Any:
+    """Return the columns of a lazy table that a model knows; by their order if they have no names."""
+    if names is None:
+        if len(collection.columns) != n_columns:
+            raise DataError(f"{source}: expected {n_columns} columns, found {len(collection.columns)}")
+        return collection
+    lacking = [name for name in names if name not in collection.columns]
+    if lacking:
+        raise DataError(f"{source}: the table lacks the column {lacking[0]!r} that the model knows")
+    return collection[list(names)]

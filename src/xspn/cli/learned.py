@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from xspn.circuit import Circuit
-from xspn.cli.cluster import columns_of, refuse_options
-from xspn.cli.inputs import matching
+from xspn.cli.inputs import columns_of, matching, refuse_options
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.errors import DataError, ParameterError
-from xspn.data.out_of_core import is_parquet
+from xspn.data.frames import is_parquet
 from xspn.data.schema import Schema
 from xspn.data.table import Table
 from xspn.estimators import XSPN, XSPNClassifier
-from xspn.estimators.explain import context_in_words
-from xspn.estimators.table_input import training_data
+from xspn.estimators.base import training_data
+from xspn.estimators.xspn import context_in_words
 from xspn.graph.graph import Graph
 from xspn.learning.config import LearnConfig
 from xspn.learning.policy import Operation

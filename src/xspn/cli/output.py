@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from xspn.core.errors import ParameterError
-from xspn.core.text import printable
+from xspn.core.errors import ParameterError, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,7 +57,7 @@ def write_utf8(text: str) -> None:
 
 def print_json(value: Any) -> int:
     """Print a value as JSON; −inf is the string "-inf", and what is not a number is null."""
-    from xspn.data.write import json_value
+    from xspn.core.files import json_value
 
     write_utf8(json.dumps(json_value(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     return 0
@@ -69,6 +68,12 @@ def add_formula_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--escape-formulas", action="store_true", help="in CSV, put ' before text that a spreadsheet would compute"
     )
+
+
+def add_rows_output(parser: argparse.ArgumentParser) -> None:
+    """Add where rows are written, and how."""
+    parser.add_argument("-o", "--output", metavar="FILE", help="csv, json or parquet (default: CSV to standard output)")
+    add_formula_option(parser)
 
 
 def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
@@ -186,7 +191,7 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
 
 
-def shortened(names: Sequence[str], most: int = 6) -> str:
+def abridged(names: Sequence[str], most: int = 6) -> str:
     """Join names, leaving out the middle of a long list."""
     if len(names) <= most:
         return ", ".join(names)

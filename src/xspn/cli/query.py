@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import matching, read_model
+from xspn.cli.inputs import add_model_argument, matching, read_model
 from xspn.cli.output import check_outputs, check_picture, number, print_aligned, print_json, save_picture, say
 from xspn.core.errors import DataError, EvidenceError, ParameterError
 
@@ -50,7 +50,7 @@ class Question:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the evidence and the questions."""
-    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+    add_model_argument(parser)
     parser.add_argument(
         "--given",
         nargs="+",
@@ -259,7 +259,7 @@ def evidence_of(texts: Sequence[str], schema: "Schema") -> "FloatArray":
 
 def code_of(text: str, schema: "Schema", column: int, what: str) -> float:
     """Return the code (or number) that a value stands for: a label in any case, a number, a word for yes or no."""
-    from xspn.data.labels import unknown_label
+    from xspn.data.domain import unknown_label
 
     labels, domain = schema.labels[column], schema.domains[column]
     name = schema.shown_name(column)
@@ -284,7 +284,7 @@ def code_of(text: str, schema: "Schema", column: int, what: str) -> float:
 
 
 def _code_of_label(text: str, labels: tuple[Any, ...], name: str, what: str) -> float:
-    from xspn.data.labels import unknown_label
+    from xspn.data.domain import unknown_label
 
     words = [str(label) for label in labels]
     if text in words:

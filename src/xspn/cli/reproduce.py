@@ -8,15 +8,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xspn.cli.cluster import add_cluster_option, on_cluster
+from xspn.cli.inputs import add_cluster_option, on_cluster
+from xspn.cli.main import FAILED
 from xspn.cli.output import check_out_folder, say
 from xspn.core.errors import ParameterError
 from xspn.paper.experiments import TARGETS
 
 if TYPE_CHECKING:
     from xspn.paper.experiments.store import Store
-
-FAILED = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

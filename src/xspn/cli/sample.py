@@ -2,20 +2,19 @@
 
 import argparse
 
-from xspn.cli.inputs import read_model, seed_of
-from xspn.cli.output import add_formula_option, check_outputs
+from xspn.cli.inputs import add_model_argument, read_model, seed_of
+from xspn.cli.output import add_rows_output, check_outputs
 from xspn.cli.query import evidence_of
 from xspn.core.errors import ParameterError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the number of rows, the evidence and where to write."""
-    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+    add_model_argument(parser)
     parser.add_argument("-n", type=int, default=10, metavar="ROWS", help="how many (default: 10)")
     parser.add_argument("--given", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="what is known")
     parser.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="csv, json or parquet (default: CSV to standard output)")
-    add_formula_option(parser)
+    add_rows_output(parser)
     parser.add_argument("--json", action="store_true", help="JSON instead of CSV on standard output")
 
 

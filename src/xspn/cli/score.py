@@ -3,8 +3,18 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from xspn.cli.cluster import add_cluster_option, columns_of, on_cluster, refuse_options, stays_out_of_core
-from xspn.cli.inputs import add_table_options, read_model, read_table, refuse_two_inputs
+from xspn.cli.inputs import (
+    add_cluster_option,
+    add_model_and_table,
+    add_table_options,
+    columns_of,
+    on_cluster,
+    read_model,
+    read_table,
+    refuse_options,
+    refuse_two_inputs,
+    stays_out_of_core,
+)
 from xspn.cli.output import check_outputs, number, print_facts, print_json
 
 if TYPE_CHECKING:
@@ -18,8 +28,7 @@ LEAST_LIKELY = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the table and where to write."""
-    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
-    parser.add_argument("table", metavar="TABLE", help="a table, or - for standard input")
+    add_model_and_table(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="write each row's log-likelihood: csv, json or parquet")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     add_cluster_option(parser, "score")

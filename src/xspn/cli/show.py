@@ -7,14 +7,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from xspn.cli.inputs import read_model
-from xspn.cli.output import check_outputs, check_picture, print_json, save_picture, say, shortened
+from xspn.cli.inputs import add_model_argument, read_model
+from xspn.cli.output import abridged, check_outputs, check_picture, print_json, save_picture, say
 from xspn.core.errors import DataError, ParameterError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model and what to show of it."""
-    parser.add_argument("model", metavar="MODEL", help="a model file, or - for standard input")
+    add_model_argument(parser)
     parser.add_argument("--depth", type=int, default=4, help="how deep to show the tree (default: 4)")
     parser.add_argument("--most", type=int, default=6, metavar="N", help="how many children of a node (default: 6)")
     parser.add_argument("--why", type=int, metavar="NODE", help="say why a node is what it is")
@@ -93,7 +93,7 @@ def _lines(entry: dict[str, Any]) -> list[str]:
     where = f" where {entry['where']}" if entry["where"] else ""
     lines = [
         f"node {entry['node']}: {entry['what']}{detail}",
-        f"  columns   {shortened(entry['variables'], 8)} ({len(entry['variables'])})",
+        f"  columns   {abridged(entry['variables'], 8)} ({len(entry['variables'])})",
         f"  rows      {entry['rows']:,g}{where}",
     ]
     return [*lines, f"  evidence  {entry['evidence']}"] if entry["evidence"] else lines

@@ -8,9 +8,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import add_table_options, read_table
-from xspn.cli.learning_options import add_column_options, domains_of, excluded
-from xspn.cli.output import check_outputs, check_picture, print_aligned, print_json, save_picture, say, shortened
+from xspn.cli.inputs import add_column_options, add_table_options, add_training_table, domains_of, excluded, read_table
+from xspn.cli.output import abridged, check_outputs, check_picture, print_aligned, print_json, save_picture, say
 from xspn.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ LEVEL = 0.01
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the table, the level and the picture."""
-    parser.add_argument("table", metavar="TABLE", help="a table (csv, tsv, parquet, npz), or - for standard input")
+    add_training_table(parser)
     parser.add_argument("--level", type=float, default=LEVEL, help=f"the level of the tests (default: {LEVEL})")
     parser.add_argument("--png", "--svg", dest="picture", type=Path, metavar="FILE", help="draw the groups of columns")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
@@ -54,12 +53,12 @@ def run(args: argparse.Namespace) -> int:
         say(f"all {len(names)} columns exchangeable: {verdict}{by}, p = {whole.p_value:.3g}")
         say()
     together = [own for own in found if len(own["columns"]) > 1]
-    lines = [(str(len(own["columns"])), f"{own['p_value']:.3g}", shortened(own["columns"], 8)) for own in together]
+    lines = [(str(len(own["columns"])), f"{own['p_value']:.3g}", abridged(own["columns"], 8)) for own in together]
     if lines:
         print_aligned(("columns", "p", "can be interchanged"), lines, right={"columns", "p"})
     alone = [own["columns"][0] for own in found if len(own["columns"]) == 1]
     if alone:
-        say(f"on their own: {shortened(alone, 12)} ({len(alone)})")
+        say(f"on their own: {abridged(alone, 12)} ({len(alone)})")
     return 0
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xspn.cli.output import shortened
+from xspn.cli.output import abridged
 from xspn.graph.nodes import Node, Sum
 from xspn.leaves import Leaf
 from xspn.plotting.facts import chance_of
@@ -67,7 +67,7 @@ class _Tree:
 
     def _bits(self, bits: Sequence[Node]) -> str:
         own = [f"{self.names[next(iter(bit.scope))]} {chance_of(bit):.2f}" for bit in bits]
-        return f"{len(own)} independent: " + shortened(own, MOST_VALUES)
+        return f"{len(own)} independent: " + abridged(own, MOST_VALUES)
 
     def _line(self, node: Node) -> str:
         number = f"[{self.circuit.graph.id_of(node)}]"
@@ -80,7 +80,7 @@ class _Tree:
     def _leaf(self, node: Leaf) -> str:
         own = [self.names[v] for v in node.scope]
         details = node.details(partial(self.circuit.schema.label, node.variables[0]))
-        return f"{node.title}: {shortened(own)} ({len(own)})" if details is None else f"{own[0]}: {details}"
+        return f"{node.title}: {abridged(own)} ({len(own)})" if details is None else f"{own[0]}: {details}"
 
 
 def _columns(count: int) -> str:

@@ -9,10 +9,3 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 AnyArray = NDArray[Any]
-
-
-def frozen(values: FloatArray) -> FloatArray:
-    """Return a read-only copy, so that an immutable node stays immutable."""
-    copy = np.array(values, dtype=np.float64)
-    copy.flags.writeable = False
-    return copy

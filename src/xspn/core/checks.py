@@ -1,15 +1,16 @@
-"""Turn what users hand in into plain arrays, or say what is wrong and where."""
+"""Checks of arguments: each refuses a bad value with its name, what it may be, and what was found."""
 
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
-from xspn.core.errors import DataError, DataTypeError, ParameterError
+from xspn.core.errors import DataError, DataTypeError, ParameterError, with_known_names
 
 Names = tuple[str, ...]
 LARGEST_WEIGHT = 1e100  # sums and squares of weights must be numbers too
@@ -166,8 +167,7 @@ def column_index(variable: Any, n_columns: int, names: Names | None = None) -> i
         place = None if names is None else place_of(variable, names)
         if place is not None:
             return place
-        near = nearest(variable, names or ())
-        hint = "" if near is None else f"; did you mean {near!r}?"
+        hint = suggestion(variable, names or ())
         known = "the circuit has no variable names" if names is None else "no such name"
         raise DataError(f"unknown variable {variable!r}: {known}{hint}")
     if isinstance(variable, bool | np.bool_) or not isinstance(variable, int | np.integer):
@@ -197,11 +197,20 @@ def place_of(name: str, names: Names) -> int | None:
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
     """Return the known name that looks most like this one, if any does."""
-    from difflib import get_close_matches
-
     lowered = {other.lower(): other for other in reversed(known)}
     near = get_close_matches(name.lower(), lowered, n=1)
     return lowered[near[0]] if near else None
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """Return the end of a message that names the nearest known name, nothing if none looks like this one.
+
+    Examples:
+        >>> suggestion("Rian", ["rain", "sun"])
+        "; did you mean 'rain'?"
+    """
+    near = nearest(name, known)
+    return "" if near is None else f"; did you mean {near!r}?"
 
 
 def weights_of_rows(weights: Any, n_rows: int, what: str = "sample_weight") -> FloatArray:
@@ -276,3 +285,42 @@ def smoothing_mass(smoothing: Any, what: str = "smoothing") -> float:
 def is_finite_number(value: Any, least: float = -math.inf) -> bool:
     """Whether a value that a file holds is a number, not too large to be a float: whole ones of any length are JSON."""
     return type(value) in (int, float) and abs(value) <= sys.float_info.max and value >= least
+
+
+def one_of(name: str, value: Any, known: Collection[Any]) -> None:
+    """Refuse a value that is none of the known ones.
+
+    Examples:
+        >>> one_of("pairs", "some", ("all", "first"))
+        Traceback (most recent call last):
+        ...
+        xspn.core.errors.ParameterError: pairs: expected one of 'all', 'first', found 'some'
+    """
+    if value not in known:
+        raise ParameterError(f"{name}: expected one of {', '.join(map(repr, known))}, found {value!r}")
+
+
+def whole_number(name: str, value: Any, least: int) -> None:
+    """Refuse anything but a whole number that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name}: expected a whole number of at least {least}, found {value!r}")
+
+
+def number_between(name: str, value: Any, least: float, most: float) -> None:
+    """Refuse anything but a number within the bounds."""
+    if not is_real_number(value) or not least <= value <= most:
+        raise ParameterError(f"{name}: expected a number from {least:g} to {most:g}, found {value!r}")
+
+
+def known_names(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse a name that nothing would read, suggesting the nearest known one.
+
+    Examples:
+        >>> known_names("options", ["row"], ["rows"])
+        Traceback (most recent call last):
+        ...
+        xspn.core.errors.ParameterError: options: unknown setting 'row'; did you mean 'rows'? Known: rows
+    """
+    for name in names:
+        if name not in known:
+            raise ParameterError(f"{what}: unknown setting {with_known_names(name, known)}")

@@ -1,11 +1,13 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and values in the form that JSON can hold."""
 
 import os
 import secrets
 import stat
 from collections.abc import Iterable
 from errno import EACCES, EISDIR, ENOENT
+from math import isfinite, isnan
 from pathlib import Path
+from typing import Any
 
 
 def write_text(path: Path, text: str) -> None:
@@ -55,3 +57,19 @@ def check_folder(path: Path) -> None:
         raise FileNotFoundError(ENOENT, "no such folder", str(folder))
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(EACCES, "nothing can be written to this folder", str(folder))
+
+
+def json_value(value: Any) -> Any:
+    """Return a value in the form that JSON can hold: −∞ is "-inf", ∞ "inf", and what is not a number null.
+
+    Examples:
+        >>> json_value([1.5, float("-inf"), {"p": float("nan")}])
+        [1.5, '-inf', {'p': None}]
+    """
+    if isinstance(value, dict):
+        return {key: json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in value]
+    if not isinstance(value, float) or isfinite(value):
+        return value
+    return None if isnan(value) else "inf" if value > 0 else "-inf"

@@ -1,11 +1,11 @@
-"""Names for classes: how a file's `"type"` or a user's option finds the code behind it."""
+"""Code found by its name: classes behind a file's `"type"` or a user's option, and optional packages."""
 
-import difflib
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from xspn.core.errors import RegistryError
+from xspn.core.errors import MissingExtraError, RegistryError, with_known_names
 
 T = TypeVar("T")
 
@@ -56,9 +56,7 @@ class Registry(Generic[T]):
         if isinstance(name, str) and name not in self._items:
             self._import(name)
         if not isinstance(name, str) or name not in self._items:
-            near = difflib.get_close_matches(str(name), self._items, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise RegistryError(f"unknown {self._kind} {name!r}{hint} Known: {', '.join(sorted(self._items))}")
+            raise RegistryError(f"unknown {self._kind} {with_known_names(name, self._items)}")
         return self._items[name]
 
     def __contains__(self, name: object) -> bool:
@@ -69,3 +67,27 @@ class Registry(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+
+def import_extra(module: str, extra: str, what: str) -> Any:
+    """Return an optional module, or say which extra brings it.
+
+    Args:
+        module: The module to import.
+        extra: The extra of this package that installs it.
+        what: What it is needed for.
+
+    Examples:
+        >>> import_extra("math", "arithmetic", "sums").floor(2.5)
+        2
+        >>> import_extra("no_such_module", "arithmetic", "sums")
+        Traceback (most recent call last):
+        ...
+        xspn.core.errors.MissingExtraError: sums: needs the package no_such_module; pip install 'xspn[arithmetic]'
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.split(".")[0]:
+            raise  # the package is there, but broken
+        raise MissingExtraError(f"{what}: needs the package {module}; pip install 'xspn[{extra}]'") from error

@@ -28,11 +28,9 @@ from typing import Any
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray
-from xspn.core.checks import is_missing, numbers_of
+from xspn.core.checks import is_missing, numbers_of, one_of
 from xspn.core.errors import DataError, DataTypeError, ParameterError
-from xspn.core.options import one_of
-from xspn.data.domain import Domain
-from xspn.data.labels import Label, Labels, Place, checked_labels, codes_of, in_order, plain
+from xspn.data.domain import Domain, Label, Labels, Place, checked_labels, codes_of, in_order, plain
 
 MOST_STEPS = 32  # whole numbers below this are steps of a scale; larger ones are measured
 MOST_CODES = 1024  # numbers below this may be codes if the user says so

@@ -19,12 +19,18 @@ from xspn.core.checks import (
     same_columns,
     table,
 )
-from xspn.core.errors import DataError, QueryError, StructureError
-from xspn.core.text import default_name
-from xspn.data.domain import Domain
-from xspn.data.frames import Frame, built, labeled, narwhals_type, need_pandas, pandas_column
-from xspn.data.labels import Labels, Place, checked_labels, codes_of, means_no_and_yes
-from xspn.data.out_of_core import gather_collection, is_collection
+from xspn.core.errors import DataError, QueryError, StructureError, default_name
+from xspn.data.domain import Domain, Labels, Place, checked_labels, codes_of, means_no_and_yes
+from xspn.data.frames import (
+    Frame,
+    built,
+    gather_collection,
+    is_collection,
+    labeled,
+    narwhals_type,
+    need_pandas,
+    pandas_column,
+)
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from xspn.data.column_types import (
     with_shared_labels,
 )
 from xspn.data.domain import Domain
-from xspn.data.frames import Frame, labeled
-from xspn.data.out_of_core import gather_collection, is_collection
+from xspn.data.frames import Frame, gather_collection, is_collection, labeled
 from xspn.data.schema import Schema, is_coded
 
 Bits = NDArray[np.uint8]

@@ -5,13 +5,12 @@ import io
 import json
 import sys
 from collections.abc import Sequence
-from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
 from xspn.core.errors import DataError, MissingExtraError, ParameterError
-from xspn.core.files import write_bytes
-from xspn.data.table_file import NUMBER
+from xspn.core.files import json_value, write_bytes
+from xspn.data.files import NUMBER
 
 STDOUT = "-"
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a text begins with that spreadsheets compute
@@ -48,22 +47,6 @@ def write_table_file(
         sys.stdout.buffer.flush()
         return
     write_bytes(Path(path), content)
-
-
-def json_value(value: Any) -> Any:
-    """Return a value in the form that JSON can hold: −∞ is "-inf", ∞ "inf", and what is not a number null.
-
-    Examples:
-        >>> json_value([1.5, float("-inf"), {"p": float("nan")}])
-        [1.5, '-inf', {'p': None}]
-    """
-    if isinstance(value, dict):
-        return {key: json_value(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_value(item) for item in value]
-    if not isinstance(value, float) or isfinite(value):
-        return value
-    return None if isnan(value) else "inf" if value > 0 else "-inf"
 
 
 def rendered(names: Sequence[str], columns: Sequence[Sequence[Any]], kind: str, escape_formulas: bool = False) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 import joblib
 
 from xspn.core.errors import ClusterError, XSPNError
-from xspn.data.out_of_core import dask_module
+from xspn.data.frames import dask_module
 
 LOCAL = "local"
 WITHOUT_PORT = ("inproc", "ucx")  # addresses that Dask itself cannot take apart

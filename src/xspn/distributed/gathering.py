@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from xspn.core.checks import whole_number
 from xspn.core.errors import DataTypeError
-from xspn.core.options import whole_number
-from xspn.data.out_of_core import GATHER_CELLS, collection_shape, dask_module, is_path
+from xspn.data.frames import GATHER_CELLS, collection_shape, dask_module, is_path
 from xspn.distributed.parquet import ROWS_PER_PIECE, pieces_of
 
 

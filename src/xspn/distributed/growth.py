@@ -7,7 +7,7 @@ from time import perf_counter
 import numpy as np
 
 from xspn.core.errors import DataError
-from xspn.data.out_of_core import dask_module
+from xspn.data.frames import dask_module
 from xspn.distributed.cluster import compute, merge_tree, n_workers
 from xspn.distributed.gathering import GatherLimits
 from xspn.distributed.partitions import PartitionedTable

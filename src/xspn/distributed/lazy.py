@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from xspn.core.arrays import FloatArray
+from xspn.core.checks import whole_number
 from xspn.core.errors import DataError
-from xspn.core.options import whole_number
 from xspn.core.random import RandomState, child_seed, generator
-from xspn.data.out_of_core import dask_module, is_collection
+from xspn.data.frames import dask_module, is_collection
 from xspn.distributed.gathering import as_collection
 
 CELLS_AT_ONCE = 1 << 22

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from xspn.core.options import whole_number
+from xspn.core.checks import whole_number
 from xspn.core.random import child_seed
 from xspn.distributed.checkpoint import Checkpoint, identity
 from xspn.distributed.gathering import GatherLimits

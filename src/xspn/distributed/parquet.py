@@ -10,7 +10,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray
 from xspn.core.checks import Names
 from xspn.core.errors import DataError, DataTypeError
-from xspn.data.out_of_core import dask_module
+from xspn.data.frames import dask_module
 
 ROWS_PER_PIECE = 500_000  # row groups that are small are read together
 

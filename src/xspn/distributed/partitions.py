@@ -10,7 +10,7 @@ from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names, table, weights_of_rows
 from xspn.core.errors import ClusterError, DataError, XSPNError
 from xspn.core.random import child_seed
-from xspn.data.out_of_core import is_collection, is_path
+from xspn.data.frames import is_collection, is_path
 from xspn.data.table import binarized, binary_table
 from xspn.distributed.parquet import Piece, batches_of, pieces_of
 from xspn.learning.data import Bits

@@ -1,11 +1,8 @@
 """The flat program compiled from a circuit: leaf blocks, the passes, and the back ends that run it."""
 
-from xspn.engine.backend import Backend, Counts, refuse_impossible
-from xspn.engine.choice import Automatic, chosen_backend
-from xspn.engine.compiler import compile_graph
-from xspn.engine.numpy_backend import NumpyBackend
-from xspn.engine.passes import Semiring, choose_best, choose_by_chance, flows, upward
-from xspn.engine.program import Program
+from xspn.engine.backend import Automatic, Backend, Counts, Semiring, chosen_backend, refuse_impossible
+from xspn.engine.numpy_backend import NumpyBackend, choose_best, choose_by_chance, flows, upward
+from xspn.engine.program import Program, compile_graph
 from xspn.leaves.blocks import RowBlock
 
 __all__ = [

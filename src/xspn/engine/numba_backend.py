@@ -15,23 +15,19 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.core.logspace import safe_log
-from xspn.engine.backend import Backend, Counts, LinearBackend, refuse_impossible
-from xspn.engine.column_leaves import LoadedRows
-from xspn.engine.kernels.arrays import BEST, PARTIAL, Statistics, Workspace, no_statistics, workspace_for
+from xspn.engine.backend import Backend, Counts, LinearBackend, Semiring, refuse_impossible
+from xspn.engine.kernels.arrays import BEST, FROM_X, PARTIAL, Statistics, Workspace, no_statistics, workspace_for
 from xspn.engine.kernels.both_ways import both_ways
 from xspn.engine.kernels.up import score, upward
-from xspn.engine.numpy_backend import NumpyBackend, binary_table, normalized
-from xspn.engine.passes import Semiring
+from xspn.engine.numpy_backend import NumpyBackend, binary_marginals, normalized
 from xspn.engine.program import Program
 from xspn.engine.scaled import ScaledBackend
-from xspn.engine.tape import Tape
-from xspn.engine.tape_runner import CHUNK, GatheredStatistics, TapeRunner
-from xspn.engine.tape_writer import numbers_of, tape_of
+from xspn.engine.tape import Tape, tape_numbers, tape_of
+from xspn.engine.tape_runner import CHUNK, GatheredStatistics, LoadedRows, TapeRunner
 from xspn.leaves.blocks import RowBlock
 
 LEAST = {np.dtype(np.float64): 1e-280, np.dtype(np.float32): 1e-30}  # smaller results are computed again
 PROBE, WORTH_A_PROBE = 32, 1024  # if so many first rows of a large table are out of range, the others will be, too
-FROM_X = -1  # the mode of rows that a kernel has yet to read
 FINAL_LOGARITHM = 2e-13  # logarithms are below 650 and right to the last digit
 
 
@@ -70,7 +66,7 @@ class NumbaBackend(LinearBackend):
     def with_parameters(self, program: Program) -> Self:
         """Return the same for other parameters of the same circuit."""
         layout = self.tape.layout
-        return type(self)(program, self.dtype, self.threads, Tape(layout, numbers_of(program, layout)))
+        return type(self)(program, self.dtype, self.threads, Tape(layout, tape_numbers(program, layout)))
 
     @cached_property
     def fallback(self) -> Backend:
@@ -152,7 +148,7 @@ class NumbaBackend(LinearBackend):
                 return self._walk(rows, workspace, FROM_X, ones[start:stop], probability[start:stop])
 
         run.over_rows(evidence, names, "evidence", width, kernel)
-        return binary_table(ones, self.program)
+        return binary_marginals(ones, self.program)
 
     def _any_marginals(self, evidence: AnyArray, probability: AnyArray, names: Names | None) -> FloatArray:
         run, places = self._run, self.tape.layout.largest_segment

@@ -8,9 +8,8 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
-from xspn.engine.backend import Backend, Counts, refuse_impossible
-from xspn.engine.column_leaves import LoadedRows
-from xspn.engine.kernels.arrays import BEST, PARTIAL, Statistics, no_statistics
+from xspn.engine.backend import Backend, Counts, Semiring, refuse_impossible
+from xspn.engine.kernels.arrays import BEST, FROM_X, PARTIAL, Statistics, no_statistics
 from xspn.engine.kernels.scaled import scaled_upward
 from xspn.engine.kernels.scaled_arrays import (
     ScaledArrays,
@@ -20,15 +19,11 @@ from xspn.engine.kernels.scaled_arrays import (
     scaled_workspace,
 )
 from xspn.engine.kernels.scaled_walk import LEARN, MARGINALS, SCORE, scaled_walk
-from xspn.engine.numpy_backend import binary_table, normalized
-from xspn.engine.passes import Semiring
+from xspn.engine.numpy_backend import binary_marginals, normalized
 from xspn.engine.program import Program
-from xspn.engine.tape import Tape
-from xspn.engine.tape_runner import CHUNK, GatheredStatistics, TapeRunner
-from xspn.engine.tape_writer import numbers_of
+from xspn.engine.tape import Tape, tape_numbers
+from xspn.engine.tape_runner import CHUNK, GatheredStatistics, LoadedRows, TapeRunner
 from xspn.leaves.blocks import RowBlock
-
-FROM_X = -1  # the mode of rows that a kernel has yet to read
 
 
 class ScaledBackend(Backend):
@@ -54,7 +49,7 @@ class ScaledBackend(Backend):
 
     def with_parameters(self, program: Program) -> "Backend":
         """Return the same for other parameters of the same circuit."""
-        return ScaledBackend(program, self.threads, Tape(self.tape.layout, numbers_of(program, self.tape.layout)))
+        return ScaledBackend(program, self.threads, Tape(self.tape.layout, tape_numbers(program, self.tape.layout)))
 
     # -- arrays ------------------------------------------------------------------------------------------------------
 
@@ -170,7 +165,7 @@ class ScaledBackend(Backend):
         ones = np.empty(evidence.shape)
         if self._run.is_plain:
             log_evidence = self._over_rows(evidence, names, "evidence", MARGINALS, ones)
-            return binary_table(ones, self.program), log_evidence
+            return binary_marginals(ones, self.program), log_evidence
         table = np.zeros((*evidence.shape, self.program.largest_cardinality))
 
         def add(loaded: LoadedRows) -> None:

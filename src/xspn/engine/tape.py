@@ -6,18 +6,28 @@ ensemble of circuits is evaluated within a few registers, which stay in the cach
 not logarithms: sums and products are all there is to do. `xspn.engine.numba_backend` says why that is safe.
 
 A tape is arrays and nothing else (leaves that kernels do not evaluate stand beside it): it can be pickled, sent and
-memory-mapped.
+memory-mapped. `tape_of` writes the tape of a program, `program_of` finds the program in a tape again.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import cached_property
+from itertools import compress, groupby
+from typing import Any, TypeVar, overload
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn.leaves.blocks import Shape
+from xspn.core.logspace import safe_log
+from xspn.data.domain import Domain
+from xspn.engine.program import ProductStep, Program, Step, SumStep, ranges
+from xspn.leaves.base import Leaf
+from xspn.leaves.blocks import LeafBlock, Shape, block_type_of, shaped_blocks
 from xspn.leaves.count_block import Triangles
+
+T = TypeVar("T")
 
 
 class Op(IntEnum):
@@ -173,14 +183,6 @@ class Tape:
         return np.exp(self.layout.triangles.table(self.numbers.count_log_w, np.maximum))
 
 
-def ranges(begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
-    """Return begin, begin + 1, …, end − 1 of each range, one after the other, and which range each belongs to."""
-    lengths = end - begin
-    ends = np.cumsum(lengths)
-    which = np.repeat(np.arange(len(lengths)), lengths)
-    return np.arange(len(which)) + (begin - (ends - lengths))[which], which
-
-
 def first_edges_down(inner: IntArray, begin: IntArray, end: IntArray, argument: IntArray) -> BoolArray:
     """Mark for each argument the edge that a walk down reaches first: the first edge of its last reader.
 
@@ -194,3 +196,216 @@ def first_edges_down(inner: IntArray, begin: IntArray, end: IntArray, argument: 
     fresh = np.zeros(len(argument), dtype=bool)
     fresh[edges[np.unique(argument[edges], return_index=True)[1]]] = True
     return fresh
+
+
+# -- from a program to its tape ----------------------------------------------------------------------------------------
+
+
+def tape_of(program: Program) -> Tape:
+    """Return the tape of a program."""
+    layout = _Writer(program).layout()
+    return Tape(layout, tape_numbers(program, layout))
+
+
+def tape_numbers(program: Program, layout: TapeLayout) -> TapeNumbers:
+    """Return the parameters of a program in the order of a tape: its own, or that of the program it was fitted from."""
+    weights = [np.exp(step.log_weights.ravel()) for step in program.steps if isinstance(step, SumStep)]
+    own = np.concatenate([*weights, [1.0]])  # the last one is what −1, a product's edge, reads
+    arrays: dict[str, AnyArray] = {
+        "bernoulli_p": np.empty((0, 2)),
+        "tree_p": np.empty((0, 4)),
+        "count_log_w": np.empty(0),
+    }
+    for _, block in program.native.values():
+        arrays |= block.number_arrays()
+    return TapeNumbers(weight=own[layout.weight_source], **arrays)
+
+
+class _Writer:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        n = program.n_slots
+        self.op = np.zeros(n, dtype=np.int64)
+        self.begin = np.zeros(n, dtype=np.int64)
+        self.end = np.zeros(n, dtype=np.int64)
+        self.leaf = np.zeros(n, dtype=np.int64)
+        self.below: list[IntArray] = []  # the slots that sums and products read, and where sums' weights are
+        self.sources: list[IntArray] = []
+        self.n_edges = 0
+
+    def layout(self) -> TapeLayout:
+        self._leaves()
+        self._inner_nodes()
+        order = self._walk()
+        place = np.full(len(self.op), -1)
+        place[order] = np.arange(len(order))
+        argument = np.concatenate([*self.below, np.empty(0, dtype=np.int64)])
+        none = np.empty(0, dtype=np.int64)
+        of_leaves: dict[str, AnyArray] = {
+            **dict.fromkeys(("bernoulli_variable", "bernoulli_leaf", "count_variable", "count_size"), none),
+            **dict.fromkeys(("tree_variable", "tree_parent", "tree_source"), none),
+            "tree_has_children": np.empty(0, dtype=bool),
+        }
+        for _, block in self.program.native.values():
+            of_leaves |= block.layout_arrays()
+        begin, end, inner = self.begin[order], self.end[order], self.op[order] >= Op.SUM
+        fresh = first_edges_down(np.flatnonzero(inner), begin, end, place[argument])
+        return TapeLayout(
+            op=self.op[order].astype(np.uint8),
+            slot=order,
+            begin=begin,
+            end=end,
+            leaf=self.leaf[order],
+            register=_registers(inner, begin, end, place[argument], fresh),
+            argument=place[argument],
+            fresh=fresh,
+            weight_source=np.concatenate([*self.sources, none]),
+            **of_leaves,
+        )
+
+    def _leaves(self) -> None:
+        for shape, (start, block) in self.program.native.items():
+            self._set(start, Op(shape), block.entry_ends)
+            if shape is Shape.COUNT:
+                self.leaf[start : start + block.n_slots] = np.arange(block.n_slots)
+        first = 0
+        for start, column in self.program.columns:
+            self._set(start, Op.COLUMN, np.zeros(column.n_slots, dtype=np.int64))
+            self.leaf[start : start + column.n_slots] = first + np.arange(column.n_slots)
+            first += column.n_slots
+
+    def _set(self, start: int, op: Op, ends: IntArray) -> None:
+        """Write the instructions of consecutive slots, whose entries follow one another up to `ends`."""
+        own = slice(start, start + len(ends))
+        self.op[own] = op
+        self.begin[own], self.end[own] = np.concatenate([[0], ends[:-1]]), ends
+
+    def _inner_nodes(self) -> None:
+        read = 0  # weights of the sums of earlier steps
+        for step in self.program.steps:
+            if isinstance(step, ProductStep):
+                below, lengths = step.children.indices, np.diff(step.children.indptr)
+                sources = np.full(len(below), -1)
+            else:
+                arity, k = step.children.shape
+                below, lengths = step.children.T.ravel(), np.full(k, arity)
+                sources = read + np.arange(arity * k).reshape(arity, k).T.ravel()
+                read += arity * k
+            self._set(step.start, Op.PRODUCT if isinstance(step, ProductStep) else Op.SUM, np.cumsum(lengths))
+            own = slice(step.start, step.stop)
+            self.begin[own] += self.n_edges
+            self.end[own] += self.n_edges
+            self.below.append(np.asarray(below, dtype=np.int64))
+            self.sources.append(np.asarray(sources, dtype=np.int64))
+            self.n_edges += len(below)
+
+    def _walk(self) -> IntArray:
+        """Return the slots, children before parents, each soon before it is needed."""
+        argument = np.concatenate([*self.below, np.empty(0, dtype=np.int64)]).tolist()
+        inner, begin, end = (self.op >= Op.SUM).tolist(), self.begin.tolist(), self.end.tolist()
+        order: list[int] = []
+        done = bytearray(len(inner))
+        stack = [self.program.root]
+        while stack:
+            slot = stack.pop()
+            if slot < 0:
+                order.append(~slot)
+            elif not done[slot]:
+                done[slot] = 1
+                if inner[slot]:
+                    stack.append(~slot)
+                    stack.extend(reversed(argument[begin[slot] : end[slot]]))
+                else:
+                    order.append(slot)
+        return np.array(order, dtype=np.int64)
+
+
+def _registers(inner: BoolArray, begin: IntArray, end: IntArray, argument: IntArray, fresh: BoolArray) -> IntArray:
+    """Give each instruction a register; it is free again after the last instruction that reads it."""
+    register: list[int] = []
+    free: list[int] = []
+    used = 0
+    read, first = argument.tolist(), fresh.tolist()
+    for is_inner, start, stop in zip(inner.tolist(), begin.tolist(), end.tolist(), strict=True):
+        if free:
+            register.append(free.pop())
+        else:
+            register.append(used)
+            used += 1
+        if is_inner:
+            free += [register[i] for i in compress(read[start:stop], first[start:stop])]
+    return np.array(register, dtype=np.int64)
+
+
+# -- from a tape back to its program -----------------------------------------------------------------------------------
+
+
+def program_of(tape: Tape, domains: tuple[Domain | None, ...], columns: Sequence[Leaf], steps: IntArray) -> Program:
+    """Return the program that a tape was written from; its blocks and steps are made when they are first needed.
+
+    Args:
+        tape: The tape.
+        domains: The domains of the variables.
+        columns: The leaves that kernels do not evaluate.
+        steps: The first and last slot of each step: (steps, 2).
+    """
+    reader = _Reader(tape, domains, columns)
+    root = int(tape.layout.slot[-1])
+    return Program(Deferred(reader.blocks), Deferred(lambda: reader.steps(steps)), len(tape.layout), root, domains)
+
+
+class Deferred(Sequence[T]):
+    """A list that is made at its first use."""
+
+    def __init__(self, make: Callable[[], list[T]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _items(self) -> list[T]:
+        return self._make()
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (self._items,)
+
+
+class _Reader:
+    def __init__(self, tape: Tape, domains: tuple[Domain | None, ...], columns: Sequence[Leaf]) -> None:
+        self.layout, self.numbers = tape.layout, tape.numbers
+        self.domains, self.columns = domains, columns
+        self.order = np.argsort(self.layout.slot)  # the instruction of each slot
+
+    def blocks(self) -> list[tuple[int, LeafBlock]]:
+        n, arrays = len(self.domains), {**vars(self.layout), **vars(self.numbers)}
+        blocks: list[tuple[int, LeafBlock]] = []
+        for shape, block_type in sorted(shaped_blocks.items()):
+            own = self.order[self.layout.op[self.order] == shape]
+            if len(own):
+                blocks.append((int(self.layout.slot[own[0]]), block_type.of_arrays(arrays, self.layout.end[own], n)))
+        start = int(self.layout.slot[self.layout.op == Op.COLUMN].min(initial=len(self.layout)))
+        for column_type, alike in groupby(self.columns, block_type_of):
+            blocks.append((start, column_type.of_leaves(list(alike), n)))
+            start += blocks[-1][1].n_slots
+        return blocks
+
+    def steps(self, bounds: IntArray) -> list[Step]:
+        return [self._step(start, stop) for start, stop in bounds.tolist()]
+
+    def _step(self, start: int, stop: int) -> Step:
+        own = self.order[start:stop]
+        edges, which = ranges(self.layout.begin[own], self.layout.end[own])
+        if self.layout.op[own[0]] == Op.SUM:
+            together = edges.reshape(stop - start, -1).T  # (arity, sums)
+            children = self.layout.slot[self.layout.argument[together]]
+            return SumStep(start, children, safe_log(self.numbers.weight[together]), np.arange(start, stop))
+        below = self.layout.slot[self.layout.argument[edges]]
+        return ProductStep(start, csr_array((np.ones(len(below)), (which, below)), shape=(stop - start, start)))

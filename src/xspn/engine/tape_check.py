@@ -7,7 +7,8 @@ import numpy as np
 from xspn.core.arrays import AnyArray, IntArray
 from xspn.core.errors import FormatError
 from xspn.core.logspace import log_binomials
-from xspn.engine.tape import Op, Tape, TapeLayout, TapeNumbers, first_edges_down, ranges
+from xspn.engine.program import ranges
+from xspn.engine.tape import Op, Tape, TapeLayout, TapeNumbers, first_edges_down
 
 TOLERANCE = 1e-9  # as that of weights and probabilities everywhere
 

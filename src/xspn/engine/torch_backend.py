@@ -17,14 +17,11 @@ from torch import Tensor
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.core.errors import QueryError
-from xspn.engine.backend import Backend, Counts, LinearBackend
-from xspn.engine.choice import Automatic
-from xspn.engine.column_leaves import ColumnLeaves
+from xspn.engine.backend import Automatic, Backend, Counts, LinearBackend, Semiring
 from xspn.engine.numpy_backend import normalized
-from xspn.engine.passes import Semiring
 from xspn.engine.program import Program, RowChecker, SumStep
-from xspn.engine.tape import Tape
-from xspn.engine.tape_writer import tape_of
+from xspn.engine.tape import Tape, tape_of
+from xspn.engine.tape_runner import ColumnLeaves
 from xspn.engine.torch_tables import TENSORS, Cells, DeviceArrays, LeafTensors, ProductTensors, SumTensors
 from xspn.leaves.blocks import RowBlock
 

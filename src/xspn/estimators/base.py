@@ -1,25 +1,236 @@
-"""What the density estimators have in common: scores, samples, marginals, imputation."""
+"""What estimators have in common: tables read by scikit-learn's rules, scores, samples, marginals, imputation."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from inspect import signature
+from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args
 
 import numpy as np
-from sklearn.base import DensityMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from xspn.circuit import Circuit
-from xspn.core.arrays import FloatArray
-from xspn.core.errors import DataError, MemoryLimitError
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray
+from xspn.core.checks import as_array, table, weights_of_rows
+from xspn.core.errors import DataError, MemoryLimitError, ParameterError
 from xspn.core.random import RandomState
-from xspn.data.frames import PANDAS, Frame, built, need_pandas
-from xspn.estimators.completion import Method, completed, filled_in
-from xspn.estimators.table_input import TableInput, answers_by_partition, knows_its_names
+from xspn.data.frames import PANDAS, Frame, built, is_collection, is_out_of_core, is_path, need_pandas, pandas_column
+from xspn.data.schema import Schema, is_coded
+from xspn.data.table import Bits, Table, binarized, refuse_unreadable
+from xspn.learning.data import BinaryData
 from xspn.learning.memory import OTHERWISE
+from xspn.learning.source import TrainingData
+from xspn.learning.tables import TableData
 
+Query = TypeVar("Query", bound=Callable[..., Any])
+Form = Callable[[Any], dict[str, Any]]  # a fitted estimator → the form of a lazy answer: its width, type or template
+Method = Literal["marginal", "mpe", "sample"]
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def answers_by_partition(form: Form | None = None) -> Callable[[Query], Query]:
+    """Make a method that takes a table answer for Dask collections and Parquet paths too, lazily, by partition.
+
+    Dask is imported here and not before. `form` gives the further arguments of `xspn.distributed.lazy.answers`.
+    """
+
+    def decorate(method: Query) -> Query:
+        @wraps(method)
+        def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+            if not is_out_of_core(X):
+                return method(self, X, *args, **kwargs)
+            check_is_fitted(self)
+            from xspn.distributed import lazy
+
+            bound = signature(method).bind(self, X, *args, **kwargs)
+            bound.apply_defaults()
+            options = dict(list(bound.arguments.items())[2:])
+            return lazy.answers(self, method.__name__, X, options, **({} if form is None else form(self)))
+
+        return cast(Query, answer)
+
+    return decorate
+
+
+def in_memory(X: Any, what: str) -> Any:
+    """Return a table that is out of core and small enough to be gathered as one in memory, any other as it is."""
+    if not is_out_of_core(X):
+        return X
+    from xspn.distributed.gathering import gathered, is_small
+
+    if getattr(X, "ndim", 2) == 2 and not is_small(X):
+        raise DataError(f"{what}: too large to be gathered; take fewer rows")
+    return gathered(X)
+
+
+def training_data(own: Table, weights: FloatArray | None = None, merge_equal_rows: bool = True) -> TrainingData:
+    """Return a table as the learner takes it: bits where all columns are binary."""
+    if own.schema.are_binary:
+        return BinaryData.of(own.bits(allow_missing=True), weights, merge_equal_rows)
+    return TableData.of(np.asarray(own.codes, dtype=np.float64), own.domains, weights, merge_equal_rows)
+
+
+class TableInput(BaseEstimator):  # type: ignore[misc]
+    """Reads tables by the schema that was seen in `fit`. Without a parameter `domains`, all columns are binary."""
+
+    binarize: float | None
+    schema_: Schema
+
+    def _training_table(self, X: Any) -> Table:
+        """Read the training table and remember its schema."""
+        own = Table.of(X, getattr(self, "domains", "binary"), self.binarize).learnable()
+        if knows_its_names(X):
+            self.n_features_in_ = len(own.schema)
+            if own.schema.names is not None:
+                self.feature_names_in_ = np.array(own.schema.names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        else:
+            self._check_names(X, reset=True)
+        self.schema_, self._template = own.schema, own.template
+        return own
+
+    def _training_bits(self, X: Any) -> Bits:
+        """Read a training table that must be binary; missing values pass if the estimator's tags say so."""
+        return self._training_table(X).bits(get_tags(self).input_tags.allow_nan)
+
+    def _query_rows(self, X: Any) -> AnyArray:
+        """Read a table that questions are asked about: codes, NaN where a value is missing."""
+        check_is_fitted(self)
+        return self._codes(X)
+
+    def _codes(self, X: Any) -> AnyArray:
+        refuse_unreadable(X)
+        if knows_its_names(X):
+            return binarized(self.schema_.encode(X), self.binarize)
+        frame = Frame.of(X)
+        rows: Any = X
+        if frame is None:
+            rows = as_array(X, "X")
+            if rows.ndim != 2 or not any(self.schema_.labels):
+                rows = table(rows, what="X")
+        else:
+            _ = frame.names  # refuses names that are no names
+        self._check_names(X, reset=False)
+        n_features = rows.shape[1] if frame is None else frame.shape[1]
+        if n_features != self.n_features_in_:
+            raise DataError(
+                f"X has {n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return binarized(self.schema_.encode(rows, numbers_are_codes=False), self.binarize)
+
+    def _check_names(self, X: Any, reset: bool) -> None:
+        """Let scikit-learn remember and compare names and numbers of columns; the cells are checked by the schema."""
+        try:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        except (ValueError, TypeError) as error:
+            raise DataError(str(error)) from error
+
+    def _row_weights(self, sample_weight: Any, n_rows: int) -> FloatArray | None:
+        """Check the weights of the training rows."""
+        if sample_weight is None:
+            return None
+        weights = weights_of_rows(sample_weight, n_rows)
+        if not weights.any():
+            raise DataError("sample_weight: expected some weight above 0, found that every weight is zero")
+        return weights
+
+    def _given_back(self, codes: FloatArray) -> Any:
+        """Return rows of codes as the training table was: a DataFrame with its labels and types, or an array."""
+        if self.schema_.library is None:
+            return self.schema_.values(codes)
+        return self.schema_.decode(codes, self._template)
+
+
+def knows_its_names(X: Any) -> bool:
+    """Whether a table is not one whose names scikit-learn knows: a file, a `Table`, a Dask collection."""
+    return is_coded(X) or is_path(X) or is_collection(X)
+
+
+# -- missing cells filled in -------------------------------------------------------------------------------------------
+
+
+def completed(circuit: Circuit, rows: AnyArray, method: Method, random_state: RandomState = None) -> FloatArray:
+    """Return rows of codes with their missing values filled in.
+
+    Args:
+        circuit: What is known of the rows.
+        rows: Codes, NaN where a value is missing.
+        method: "marginal" takes each cell's likeliest value given the row, and the mean for real variables; "mpe" the
+            likeliest completion of the row as a whole; "sample" a random completion.
+        random_state: The seed for "sample".
+    """
+    if method not in get_args(Method):
+        raise ParameterError(f"impute: expected method 'marginal', 'mpe' or 'sample', found {method!r}")
+    if method == "mpe":
+        return circuit.mpe(rows).values
+    if method == "sample":
+        return circuit.sample(given=rows, random_state=random_state)
+    return np.where(np.isnan(rows), _likeliest(circuit, rows), rows)
+
+
+def filled_in(X: Any, schema: Schema, missing: BoolArray, filled: FloatArray) -> Any:
+    """Return a table as it came, with the cells that are missing taken from completed rows of codes.
+
+    All other cells are copied: through codes a whole number above 2⁵³, say, would not come back as it was.
+    """
+    frame = Frame.of(X)
+    if frame is None:
+        values, out = schema.values(filled), np.array(as_array(X, "X"))
+        if missing.any() and (out.dtype.kind in "US" or values.dtype == object):
+            out = out.astype(object)  # a label may be longer than the texts that are there
+        out[missing] = values[missing]
+        return out
+    columns = range(len(schema))
+    if not frame.is_pandas:
+        series = [frame.native[frame.name(j)] for j in columns]
+        cells = [
+            _filled_cells(own.to_list(), schema.plain_column(j, filled[:, j]), missing[:, j])
+            for j, own in enumerate(series)
+        ]
+        return built(frame.library, [own.name for own in series], cells, [own.dtype for own in series])
+    native = frame.native
+    own = {j: _filled_column(native.iloc[:, j], j, schema, missing[:, j], filled[:, j]) for j in columns}
+    answer = need_pandas().DataFrame(own, index=native.index)
+    answer.columns = native.columns
+    return answer
+
+
+def _filled_cells(cells: list[Any], values: list[Any], missing: BoolArray) -> list[Any]:
+    return [value if gone else cell for cell, value, gone in zip(cells, values, missing.tolist(), strict=True)]
+
+
+def _filled_column(column: Any, variable: int, schema: Schema, missing: BoolArray, codes: FloatArray) -> Any:
+    """Return a DataFrame's column with its missing cells filled in."""
+    new = pandas_column(codes[missing], schema.domains[variable], schema.labels[variable], column.dtype)
+    if hasattr(new.dtype, "categories") and new.dtype != column.dtype:
+        column = column.astype(new.dtype)  # the column's own categories do not tell of all labels
+    if not missing.any():
+        return column
+    if new.dtype == object and column.dtype.kind in "biuf":
+        column = column.astype(object)
+    out = column.copy()
+    try:
+        out.iloc[np.flatnonzero(missing)] = new
+    except (TypeError, ValueError):  # a column of text without any text: its cells are numbers to the model
+        out = column.astype(object)
+        out.iloc[np.flatnonzero(missing)] = new
+    return out
+
+
+def _likeliest(circuit: Circuit, rows: AnyArray) -> FloatArray:
+    """Return each cell's likeliest value given its row; the mean where it is real, NaN outside the circuit."""
+    found = np.nan_to_num(circuit.marginals(rows), nan=-1.0).argmax(axis=2).astype(np.float64)
+    found[:, [domain is None for domain in circuit.domains]] = np.nan
+    real = [domain is not None and not domain.is_discrete for domain in circuit.domains]
+    return np.where(real, circuit.means(rows), found) if any(real) else found
+
+
+# -- estimators --------------------------------------------------------------------------------------------------------
 
 
 def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:

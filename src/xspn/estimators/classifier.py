@@ -14,11 +14,9 @@ from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.errors import DataError
 from xspn.core.logspace import logsumexp_quiet
 from xspn.core.random import RandomState, child_seed, generator
-from xspn.data.labels import plain
-from xspn.estimators.base import DensityEstimator, all_or_nothing
-from xspn.estimators.parameters import LearnerParameters
-from xspn.estimators.table_input import TableInput, answers_by_partition
-from xspn.estimators.xspn import XSPN
+from xspn.data.domain import plain
+from xspn.estimators.base import DensityEstimator, TableInput, all_or_nothing, answers_by_partition
+from xspn.estimators.xspn import XSPN, LearnerParameters
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves.categorical import Categorical

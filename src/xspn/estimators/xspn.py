@@ -1,9 +1,9 @@
-"""`XSPN`: learn a circuit from a table."""
+"""`XSPN`: learn a circuit from a table, and explain it; and the parameters that learning estimators share."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,30 +11,122 @@ from sklearn.utils.validation import check_is_fitted
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import AnyArray
+from xspn.core.checks import known_names, one_of, whole_number
 from xspn.core.errors import DataError, ParameterError
-from xspn.core.options import one_of, whole_number
-from xspn.core.random import generator
-from xspn.data.out_of_core import is_out_of_core
+from xspn.core.random import RandomState, generator
+from xspn.data.frames import is_out_of_core
+from xspn.data.schema import Schema
 from xspn.engine.program import RowChecker
 from xspn.estimators.agreement import warn_of_disagreement
-from xspn.estimators.base import DensityEstimator, all_or_nothing
-from xspn.estimators.explain import explain
-from xspn.estimators.parameters import LearnerParameters, learn_config
-from xspn.estimators.table_input import in_memory, training_data
+from xspn.estimators.base import DensityEstimator, TableInput, all_or_nothing, in_memory, training_data
 from xspn.learning.assembly import Learned
 from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.memory import refuse_if_too_large
+from xspn.learning.policy import Operation
 from xspn.learning.search import BUDGETS, SearchReport, SearchResult, ValidationRows, search
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
-from xspn.learning.trace import Trace
+from xspn.learning.trace import Branch, Trace, TraceEntry, describe_test
 
 if TYPE_CHECKING:
     from xspn.distributed.growth import PassReport
 
+PLAIN = (
+    "min_instances",
+    "independence_threshold",
+    "significance",
+    "smoothing",
+    "shrinkage",
+    "exchangeability",
+    "clustering",
+    "leaf_learner",
+)
 SECONDS_BETWEEN_LINES = 5.0
+LONGEST_LIST = 4
+
+
+class LearnerParameters(TableInput):
+    """Everything that can be set about learning a circuit.
+
+    Args:
+        min_instances: Slices of fewer rows become a leaf.
+        independence_threshold: ρ of the G-test of independence; larger values find more independence.
+        significance: The level of the exchangeability test; smaller values find more exchangeability.
+        smoothing: The Laplace pseudo-count α.
+        shrinkage: How many rows the cluster's surroundings count for in a leaf's parameters.
+        exchangeability: "global", "pairwise", "full", or None for a conventional SPN.
+        clustering: "auto", "bernoulli", "variable", "gmm" (as in the paper) or "kmeans".
+        leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
+            "sparse" (of as few of them as predict best), "factorized", "exchangeable", "chow_liu" or "blocks".
+        quality: "fast" learns one circuit with the parameters as they are. "balanced" and "best" choose `min_instances`
+            and `independence_threshold` on validation rows (`X_valid`, or a random fraction of the training rows),
+            learn a bagged ensemble of 8 or 80 circuits, and mix it with hidden Chow-Liu trees over exchangeable blocks
+            (binary columns); "best" also chooses smoothing and shrinkage, and mixes in an EM-refined mixture of
+            perturbed copies of one circuit.
+        n_estimators: The number of circuits, learned on bootstrap samples and mixed into one; with a quality other than
+            "fast" there are at least 8 or 80.
+        domains: What the columns hold, where it shall not be inferred: "binary", "categorical", "ordinal", "real" or a
+            `Domain` for all of them; a mapping from names or indices to these or to lists of labels; or a list with one
+            for each column. See `xspn.data.column_types` for the rules. "binary" refuses anything else.
+        binarize: Values above this number count as 1, others as 0; None takes values as they are.
+        options: Further settings of `xspn.learning.config.LearnConfig`, by name.
+        n_jobs: Threads for one circuit, processes for several; −1 for all cores. The result does not depend on it.
+        random_state: A seed, for the same circuit every time.
+        verbose: 1 shows a progress bar: how much of the expected work is done, also inside long steps.
+    """
+
+    def __init__(
+        self,
+        min_instances: int = 20,
+        independence_threshold: float = 5.0,
+        significance: float = 0.01,
+        smoothing: float = 0.1,
+        shrinkage: float = 2.0,
+        exchangeability: str | None = "global",
+        clustering: str = "auto",
+        leaf_learner: str = "auto",
+        quality: str = "fast",
+        n_estimators: int = 1,
+        domains: Any = None,
+        binarize: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.min_instances = min_instances
+        self.independence_threshold = independence_threshold
+        self.significance = significance
+        self.smoothing = smoothing
+        self.shrinkage = shrinkage
+        self.exchangeability = exchangeability
+        self.clustering = clustering
+        self.leaf_learner = leaf_learner
+        self.quality = quality
+        self.n_estimators = n_estimators
+        self.domains = domains
+        self.binarize = binarize
+        self.options = options
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def learn_config(estimator: Any) -> LearnConfig:
+    """Return the configuration that an estimator's parameters describe."""
+    settings = {name: getattr(estimator, name) for name in PLAIN}
+    options = estimator.options or {}
+    if not isinstance(options, Mapping):
+        raise ParameterError(f"options: expected a mapping of settings, found {options!r}")
+    known_names("options", options, {field.name for field in fields(LearnConfig)} - set(PLAIN))
+    return LearnConfig(**settings, **options)
 
 
 class XSPN(LearnerParameters, DensityEstimator):
@@ -215,3 +307,64 @@ def _lines(what: str) -> Progress:
             sys.stderr.write(f"{what}: {done / max(of, 1):.0%} is done\n")
 
     return show
+
+
+# -- in words ----------------------------------------------------------------------------------------------------------
+
+
+def explain(circuit: Circuit, trace: Trace, most: int, names: Sequence[str] | None = None) -> str:
+    """Return a few lines: the size, the decisions, and the exchangeable groups with their evidence."""
+    schema = circuit.schema if names is None else replace(circuit.schema, names=tuple(names))
+    lines = [str(circuit.summary())]
+    if not trace.entries:
+        lines.append("No decisions to report: all components of the mixture were fitted by EM.")
+        return "\n".join(lines)
+    found = [entry for entry in trace if entry.operation is Operation.EXCHANGEABLE]
+    found.sort(key=lambda entry: (-entry.rows * len(entry.variables), entry.node))
+    lines.append(_decisions(trace))
+    if not found:
+        lines.append("No group of variables was found to be exchangeable.")
+        return "\n".join(lines)
+    groups = "one group" if len(found) == 1 else f"{len(found)} groups"
+    lines.append(f"{groups} of exchangeable variables:".capitalize())
+    lines += [_group(trace, entry, schema) for entry in found[:most]]
+    if len(found) > most:
+        lines.append(f"  … and {len(found) - most} smaller ones")
+    return "\n".join(lines)
+
+
+def _decisions(trace: Trace) -> str:
+    counts = dict.fromkeys(Operation, 0)
+    for entry in trace:
+        counts[entry.operation] += 1
+    made = [f"{count} × {operation.value}" for operation, count in counts.items() if count]
+    return "Decisions: " + "; ".join(made) + "."
+
+
+def _group(trace: Trace, entry: TraceEntry, schema: Schema) -> str:
+    own = [_name(v, schema) for v in entry.variables]
+    shown = ", ".join(own[:LONGEST_LIST]) + (f", … {own[-1]}" if len(own) > LONGEST_LIST else "")
+    where = context_in_words(trace, entry, schema)
+    evidence = describe_test(entry.test, own.__getitem__) if entry.test is not None else "by construction"
+    return (
+        f"  node {entry.node}: {shown} ({len(own)} variables)\n"
+        f"    in {entry.rows:,g} rows{f' where {where}' if where else ''}\n"
+        f"    {evidence}{f'; {entry.detail}' if entry.detail else ''}"
+    )
+
+
+def context_in_words(trace: Trace, entry: TraceEntry, schema: Schema) -> str:
+    """Say in which clusters a decision was made, values by their labels; nothing for one about all rows."""
+    return " and ".join(_branch(branch, schema) for branch in trace.context(entry))
+
+
+def _branch(branch: Branch, schema: Schema) -> str:
+    if branch.variable is None or branch.condition is None:
+        return f"cluster {branch.place + 1} of {branch.of}"
+    relation, value = branch.condition.relation, branch.condition.value
+    text = str(schema.label(branch.variable, value)) if relation in ("=", "≠") else f"{value:g}"
+    return f"{_name(branch.variable, schema)} {relation} {text}"
+
+
+def _name(variable: int, schema: Schema) -> str:
+    return schema.shown_name(variable)

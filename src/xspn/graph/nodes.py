@@ -1,24 +1,109 @@
-"""The nodes of a circuit: sums, products, and what a leaf owes to the structure.
-
-Nodes are immutable and compared by identity, so that sharing one node between parents means something.
-Their representations are short: a circuit may be ten thousand nodes deep.
-"""
+"""The nodes of a circuit, sums, products and leaves, and the scopes that they have."""
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Self, cast
 
-from xspn.core.arrays import FloatArray, frozen
+import numpy as np
+
+from xspn.core.arrays import FloatArray
 from xspn.core.checks import probability_vector
 from xspn.core.errors import StructureError
 from xspn.data.domain import Domain
-from xspn.graph.scope import Scope, why_not_disjoint, why_not_equal
 
 DEEP = 64  # nodes of this height are pickled as a flat list: one inside the other, they would exhaust the stack
 
 Record = tuple[str, Any, tuple[int, ...]]  # ("sum", weights, children), ("product", None, children), ("leaf", leaf, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A set of variables, held as the bits of one integer: set operations cost next to nothing.
+
+    Examples:
+        >>> a, b = Scope.of([0, 2]), Scope.of([2, 5])
+        >>> list(a | b), list(a & b), 5 in b, len(a)
+        ([0, 2, 5], [2], True, 2)
+    """
+
+    bits: int = 0
+
+    @classmethod
+    def of(cls, variables: Iterable[int]) -> "Scope":
+        """Return the scope of these variables; negative or repeated ones are refused."""
+        bits = 0
+        for variable in variables:
+            if isinstance(variable, bool | np.bool_) or not isinstance(variable, int | np.integer):
+                raise StructureError(f"scope: expected integer variable indices, found {variable!r}")
+            if variable < 0:
+                raise StructureError(f"scope: expected indices of at least 0, found {variable}")
+            bit = 1 << int(variable)
+            if bits & bit:
+                raise StructureError(f"scope: variable {variable} occurs twice")
+            bits |= bit
+        return cls(bits)
+
+    def __or__(self, other: "Scope") -> "Scope":
+        return Scope(self.bits | other.bits)
+
+    def __and__(self, other: "Scope") -> "Scope":
+        return Scope(self.bits & other.bits)
+
+    def __sub__(self, other: "Scope") -> "Scope":
+        return Scope(self.bits & ~other.bits)
+
+    def __contains__(self, variable: int) -> bool:
+        return bool(self.bits >> variable & 1)
+
+    def __iter__(self) -> Iterator[int]:
+        bits = self.bits
+        while bits:
+            low = bits & -bits
+            yield low.bit_length() - 1
+            bits ^= low
+
+    def __len__(self) -> int:
+        return self.bits.bit_count()
+
+    def __bool__(self) -> bool:
+        return self.bits != 0
+
+    @property
+    def width(self) -> int:
+        """One more than the largest variable: the columns that a table needs at least."""
+        return self.bits.bit_length()
+
+    def __str__(self) -> str:
+        shown = [str(v) for _, v in zip(range(8), self, strict=False)]
+        return "{" + ", ".join(shown) + (f", … {len(self)} in all" if len(self) > 8 else "") + "}"
+
+
+def why_not_disjoint(scopes: Iterable[Scope]) -> str | None:
+    """Return the reason why scopes are not pairwise disjoint, or None."""
+    seen = Scope()
+    for position, scope in enumerate(scopes):
+        both = seen & scope
+        if both:
+            return f"child {position} shares variables {both} with an earlier child"
+        seen = seen | scope
+    return None
+
+
+def why_not_equal(scopes: Iterable[Scope]) -> str | None:
+    """Return the reason why scopes are not all the same, or None."""
+    first: Scope | None = None
+    for position, scope in enumerate(scopes):
+        if first is None:
+            first = scope
+        elif scope != first:
+            missing, extra = first - scope, scope - first
+            parts = [f"lacks {missing}"] if missing else []
+            parts += [f"adds {extra}"] if extra else []
+            return f"child {position} {' and '.join(parts)} compared with child 0, which has {first}"
+    return None
 
 
 class Node:
@@ -222,3 +307,10 @@ def from_records(records: Iterable[Record]) -> Node:
         else:
             nodes.append(cast(Node, payload))
     return nodes[-1]
+
+
+def frozen(values: FloatArray) -> FloatArray:
+    """Return a read-only copy, so that an immutable node stays immutable."""
+    copy = np.array(values, dtype=np.float64)
+    copy.flags.writeable = False
+    return copy

@@ -7,8 +7,7 @@ from typing import NamedTuple, cast
 from xspn.core.checks import probability_vector
 from xspn.core.errors import ParameterError
 from xspn.graph.graph import Graph
-from xspn.graph.nodes import LeafNode, Product, Sum
-from xspn.graph.scope import why_not_disjoint, why_not_equal
+from xspn.graph.nodes import LeafNode, Product, Sum, why_not_disjoint, why_not_equal
 
 
 def why_not_smooth(graph: Graph) -> str | None:

@@ -10,8 +10,7 @@ from xspn.core.checks import Names
 from xspn.core.errors import EvidenceError, QueryError
 from xspn.engine import Backend, RowBlock, Semiring, choose_by_chance, flows, refuse_impossible
 from xspn.graph.graph import Graph
-from xspn.graph.nodes import Node, Product, Sum
-from xspn.graph.scope import Scope
+from xspn.graph.nodes import Node, Product, Scope, Sum
 from xspn.leaves.base import Leaf
 
 CELLS = 1 << 22  # slots × rows that are walked at a time when drawing samples

@@ -1,10 +1,9 @@
 """Circuits as files and as text: versioned JSON, graphviz, equations; tables as files."""
 
-from xspn.io.equation import to_equation
 from xspn.io.files import load, load_with_notes, save
-from xspn.io.graphviz import to_dot
 from xspn.io.json_format import from_json, to_json
 from xspn.io.programs import open_program, save_program
+from xspn.io.text import to_dot, to_equation
 
 __all__ = [
     "from_json",

@@ -28,11 +28,9 @@ from xspn.core.checks import probability_vector, sums_of_parts
 from xspn.core.errors import FormatError
 from xspn.data.domain import Domain
 from xspn.graph.graph import Edges, Graph, levels_of, merged_domains
-from xspn.graph.nodes import LeafNode, Node, Product, Sum
-from xspn.graph.scope import Scope, why_not_disjoint, why_not_equal
-from xspn.io.container import Content, packed_file, unpacked_file
-from xspn.io.json_format import UNUSABLE, columns_in_head, columns_of_head, head_of_columns, shortened
-from xspn.io.limits import check_nodes
+from xspn.graph.nodes import LeafNode, Node, Product, Scope, Sum, why_not_disjoint, why_not_equal
+from xspn.io.container import packed_file, unpacked_file
+from xspn.io.json_format import UNUSABLE, check_nodes, columns_in_head, columns_of_head, head_of_columns, shown_error
 from xspn.leaves.base import Leaf, cut, leaves
 
 FORMAT, SCHEMA = "xspn-circuit", 1
@@ -40,7 +38,7 @@ SUM, PRODUCT, LEAF = 0, 1, 2
 _NO_SCOPE = Scope()
 
 
-def to_binary(circuit: Circuit, notes: dict[str, Any] | None = None) -> list[bytes | memoryview]:
+def to_binary(circuit: Circuit, notes: dict[str, Any]) -> list[bytes | memoryview]:
     """Return the parts of a binary file, to be written one after the other."""
     graph = circuit.graph
     code = {Sum: SUM, Product: PRODUCT}
@@ -51,13 +49,13 @@ def to_binary(circuit: Circuit, notes: dict[str, Any] | None = None) -> list[byt
     arrays["kind"], arrays["child"] = small_integers(kind), small_integers(graph.edges.child)
     arrays["arity"] = small_integers(np.diff(graph.edges.begin)[kind < LEAF])
     arrays["weight"] = np.concatenate([np.empty(0), *(node.weights for node in sums)])
-    head = {"format": FORMAT, "schema": SCHEMA, **head_of_columns(circuit.schema), "notes": notes or {}}
+    head = {"format": FORMAT, "schema": SCHEMA, **head_of_columns(circuit.schema), "notes": notes}
     return packed_file({**head, "families": families}, arrays)
 
 
-def from_binary(content: Content, source: str) -> tuple[Circuit, dict[str, Any]]:
+def from_binary(content: bytes, source: str) -> tuple[Circuit, dict[str, Any]]:
     """Return the circuit of a binary file and the notes beside it, or say what is wrong with the file."""
-    head, arrays = unpacked_file(content, source, FORMAT, SCHEMA)
+    head, arrays = unpacked_file(np.frombuffer(content, dtype=np.uint8), source, FORMAT, SCHEMA)
     try:
         notes = head.get("notes", {})
         if not isinstance(notes, dict):
@@ -67,7 +65,7 @@ def from_binary(content: Content, source: str) -> tuple[Circuit, dict[str, Any]]
             graph = _Builder(head["families"], arrays, n_variables).graph()
         return Circuit.of_schema(graph, columns_of_head(head, graph.domains, source)), notes
     except UNUSABLE as error:
-        raise FormatError(f"{source}: the content does not form a circuit ({shortened(error)})") from error
+        raise FormatError(f"{source}: the content does not form a circuit ({shown_error(error)})") from error
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from xspn.core.arrays import AnyArray
 from xspn.core.errors import FormatError
-from xspn.io.limits import LARGEST_TEXT, check_depth, parse_json
+from xspn.io.json_format import LARGEST_TEXT, check_depth, check_schema, parse_json
 
 MAGIC = b"\x89xspn\r\n\x1a"
 VERSION = 1
@@ -106,11 +106,7 @@ def _head(text: bytes, source: str, form: str, schema: int) -> dict[str, Any]:
     if not isinstance(head, dict) or head.get("format") != form:
         found = head.get("format") if isinstance(head, dict) else None
         raise FormatError(f"{source}: expected a file of format {form!r}, found {str(found)[:40]!r}")
-    found = head.get("schema")
-    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-        raise FormatError(f"{source}: unreadable schema version {found!r}")
-    if found > schema:
-        raise FormatError(f"{source}: written in schema {found}, this version reads up to {schema}; upgrade xspn")
+    check_schema(head.get("schema"), schema, source)
     return head
 
 

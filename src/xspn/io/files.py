@@ -2,30 +2,55 @@
 
 A file whose name ends in `.xspn` is written in the binary form: compact, and fast for models of a million parameters.
 Every other name gives JSON: for small models, and to be read. Both hold the same, and `load` tells them apart by what
-is in the file.
+is in the file. `FORMATS` lists the formats: a new one is a file beside this one and a line there.
 """
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
-
-import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.core.errors import DataTypeError, FormatError, ParameterError
 from xspn.core.files import write_parts
 from xspn.io.binary_format import from_binary, to_binary
 from xspn.io.container import MAGIC
-from xspn.io.json_format import from_json_with_notes, to_json
-from xspn.io.limits import LARGEST_FILE, LARGEST_TEXT
+from xspn.io.json_format import LARGEST_FILE, LARGEST_TEXT, from_json_bytes, to_json_bytes
 
-BINARY_SUFFIX = ".xspn"
+Notes = dict[str, Any]  # plain values that a file holds beside the circuit
+Parts = list[bytes | memoryview]  # of a file's content, to be written one after the other
 
 
-def save(circuit: Circuit, path: str | os.PathLike[str], notes: dict[str, Any] | None = None) -> None:
+@dataclass(frozen=True)
+class ModelFormat:
+    """A form in which circuits are stored.
+
+    Attributes:
+        suffix: The ending of the names that ask for it, in small letters.
+        magic: The bytes that its files begin with.
+        most_bytes: Larger files are neither written nor read.
+        write: From a circuit and its notes to the content of a file.
+        read: From the content of a file, and its name for messages, to the circuit and the notes.
+    """
+
+    suffix: str
+    magic: bytes
+    most_bytes: int
+    write: Callable[[Circuit, Notes], Parts]
+    read: Callable[[bytes, str], tuple[Circuit, Notes]]
+
+
+# JSON comes last: it is taken for names of any other ending, and its text may begin with anything.
+FORMATS = (
+    ModelFormat(".xspn", MAGIC, LARGEST_FILE, to_binary, from_binary),
+    ModelFormat(".json", b"", LARGEST_TEXT, to_json_bytes, from_json_bytes),
+)
+
+
+def save(circuit: Circuit, path: str | os.PathLike[str], notes: Notes | None = None) -> None:
     """Write a circuit: in the binary form if the name ends in `.xspn`, else as JSON.
 
     The file appears whole or not at all: a crash never leaves half a model. A file that is replaced keeps its mode.
@@ -38,27 +63,26 @@ def save(circuit: Circuit, path: str | os.PathLike[str], notes: dict[str, Any] |
     if not isinstance(circuit, Circuit):
         hint = "; pass its circuit_" if hasattr(circuit, "circuit_") else ""
         raise DataTypeError(f"save: expected a Circuit, found {type(circuit).__name__}{hint}")
+    form = format_of_name(path)
     with _collector_paused():
-        parts = model_parts(circuit, is_binary(path), notes)
+        parts = form.write(circuit, notes or {})
+    size = sum(map(len, parts))
+    if size > form.most_bytes:
+        larger = [other.suffix for other in FORMATS if other.most_bytes > form.most_bytes]
+        hint = f"; give the file a name that ends in {' or '.join(larger)}" if larger else ""
+        raise ParameterError(f"save: {size:,} bytes, more than the {form.most_bytes:,} that are read back{hint}")
     write_parts(Path(path), parts)
 
 
-def is_binary(path: str | os.PathLike[str]) -> bool:
-    """Whether a model of this name is written in the binary form."""
-    return Path(path).suffix.lower() == BINARY_SUFFIX
+def format_of_name(path: str | os.PathLike[str]) -> ModelFormat:
+    """Return the format that the name of a file asks for."""
+    suffix = Path(path).suffix.lower()
+    return next((form for form in FORMATS if form.suffix == suffix), FORMATS[-1])
 
 
-def model_parts(circuit: Circuit, binary: bool, notes: dict[str, Any] | None = None) -> list[bytes | memoryview]:
-    """Return the content of a model file, in parts to be written one after the other."""
-    if binary:
-        return to_binary(circuit, notes)
-    text = to_json(circuit, notes=notes).encode("utf-8")
-    if len(text) >= LARGEST_TEXT:
-        raise ParameterError(
-            f"save: {len(text):,} bytes of JSON, more than the {LARGEST_TEXT:,} that are read back; "
-            f"give the file a name that ends in {BINARY_SUFFIX}"
-        )
-    return [text, b"\n"]
+def format_of_content(content: bytes) -> ModelFormat:
+    """Return the format of a file, by its first bytes."""
+    return next(form for form in FORMATS if content.startswith(form.magic))
 
 
 def load(path: str | os.PathLike[str]) -> Circuit:
@@ -66,18 +90,18 @@ def load(path: str | os.PathLike[str]) -> Circuit:
     return load_with_notes(path)[0]
 
 
-def load_with_notes(path: str | os.PathLike[str]) -> tuple[Circuit, dict[str, Any]]:
+def load_with_notes(path: str | os.PathLike[str]) -> tuple[Circuit, Notes]:
     """Read a circuit and the notes that were saved with it."""
     file = Path(path)
     with file.open("rb") as stream:
         content = _bounded(stream, str(file))
-    return read_model(content, str(file))
+    return model_of_content(content, str(file))
 
 
 def _bounded(stream: BinaryIO, source: str) -> bytes:
     """Return the content of a file, or of a pipe, that is no larger than models can be."""
-    parts = [stream.read(len(MAGIC))]
-    most = LARGEST_FILE if parts[0] == MAGIC else LARGEST_TEXT
+    parts = [stream.read(max(len(form.magic) for form in FORMATS))]
+    most = format_of_content(parts[0]).most_bytes
     size = os.fstat(stream.fileno()).st_size
     while size <= most and (part := stream.read(1 << 24)):
         parts.append(part)
@@ -87,16 +111,10 @@ def _bounded(stream: BinaryIO, source: str) -> bytes:
     return b"".join(parts)
 
 
-def read_model(content: bytes, source: str) -> tuple[Circuit, dict[str, Any]]:
+def model_of_content(content: bytes, source: str) -> tuple[Circuit, Notes]:
     """Return the circuit and the notes of a file's content."""
     with _collector_paused():
-        if content.startswith(MAGIC):
-            return from_binary(np.frombuffer(content, dtype=np.uint8), source)
-        try:
-            text = content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise FormatError(f"{source}: not a text file; the file is damaged or not a circuit") from error
-        return from_json_with_notes(text, source)
+        return format_of_content(content).read(content, source)
 
 
 @contextmanager

@@ -12,14 +12,31 @@ Beside the nodes there may be "notes", an object of any content: how the circuit
 Labels are what the values of a column stand for, dtypes the types of a DataFrame's columns. Schema 1 has neither, and
 no order in domains; circuits that need none of them are still written in schema 1. Children come before parents and
 the last node is the root. Numbers are written with as many digits as bring back the same bits; −inf, which JSON has no
-number for, is the string "-inf". `xspn.io.limits` has the limits on what is read.
+number for, is the string "-inf".
+
+Whatever the format, these limits are checked before memory or time is spent on a file's content:
+
+| what | limit |
+|---|---|
+| a model as JSON text | 512 MiB; larger models are stored in the binary form |
+| a model in the binary form | 16 GiB |
+| an integer in JSON | 40 digits |
+| nesting of JSON lists and objects | 100 levels |
+| columns of a table | 10,000,000 |
+| nodes of a circuit | 100,000,000 |
+| values of one variable, classes of a statistic | 20,000,000 (`xspn.statistics.base.LARGEST_TABLE`) |
+| the head of a binary file | 512 MiB, and never more than the file |
+
+A variable's index is below the number of columns that the file declares, a child's is below its parent's, and an array
+lies inside its file, so that what is read never takes much more memory than the file itself.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from math import inf
-from typing import Any
+from typing import Any, NoReturn
 
 from xspn.circuit import Circuit
 from xspn.core.errors import FormatError, XSPNError
@@ -27,9 +44,18 @@ from xspn.data.domain import Domain
 from xspn.data.schema import Schema
 from xspn.graph.graph import Graph, from_records
 from xspn.graph.nodes import Node, Sum
-from xspn.io.limits import DEEPEST, MOST_COLUMNS, check_columns, check_depth, check_dtypes, check_nodes, parse_json
 from xspn.leaves.base import Leaf, leaf_from_params
 
+LARGEST_TEXT = 512 << 20  # bytes
+LARGEST_FILE = 16 << 30
+MOST_DIGITS = 40
+DEEPEST = 100
+MOST_COLUMNS = 10_000_000
+MOST_NODES = 100_000_000
+
+# The types of columns that pandas has and this library can hand out: anything else in a file was not written by it.
+_PLAIN_TYPE = r"(bool|boolean|object|str|string|double|float|large_string|u?int(8|16|32|64)|float(16|32|64|128)?)"
+_TYPE = re.compile(rf"(category(\[.{{1,80}}\])?|Sparse\[.{{1,80}}\]|{_PLAIN_TYPE}(\[[\w, ]{{1,40}}\])?)", re.IGNORECASE)
 FORMAT = "xspn-circuit"
 SCHEMA = 2
 KEYS = {1: ("names", "domains", "nodes"), 2: ("names", "domains", "labels", "dtypes", "nodes")}
@@ -38,6 +64,85 @@ LONGEST_MESSAGE = 1000
 # What building from a file's content can raise when the content is not what this library writes.
 UNUSABLE = (XSPNError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 _SUM_KEYS, _PRODUCT_KEYS = {"type", "children", "weights"}, {"type", "children"}
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+def parse_json(text: str | bytes, source: str) -> Any:
+    """Return the content of a JSON text within the limits, or say where the text is damaged."""
+    if len(text) > LARGEST_TEXT:
+        raise FormatError(
+            f"{source}: {len(text):,} bytes of JSON, more than the {LARGEST_TEXT:,} that are read; "
+            "store large models in the binary form"
+        )
+
+    def integer(digits: str) -> int:
+        if len(digits) > MOST_DIGITS:
+            raise FormatError(f"{source}: an integer of {len(digits)} digits, at most {MOST_DIGITS} are read")
+        return int(digits)
+
+    def constant(name: str) -> NoReturn:
+        raise FormatError(f"{source}: some number is not finite ({name}), which JSON has no number for")
+
+    try:
+        return json.loads(text, parse_int=integer, parse_constant=constant)
+    except RecursionError as error:
+        raise FormatError(f"{source}: nested deeper than the {DEEPEST} levels that are read") from error
+    except FormatError:
+        raise
+    except ValueError as error:
+        where = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else f"{error}"
+        raise FormatError(f"{source}: not a complete JSON text ({where}); the file is truncated or damaged") from error
+
+
+def check_depth(value: Any, source: str) -> None:
+    """Refuse plain values that are nested too deep; level by level, so that this needs no depth of its own."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [item for parent in level for item in _items(parent) if isinstance(item, dict | list | tuple)]
+        if not level:
+            return
+    raise FormatError(f"{source}: nested deeper than the {DEEPEST} levels that are supported")
+
+
+def _items(parent: Any) -> Iterable[Any]:
+    return parent.values() if isinstance(parent, dict) else parent if isinstance(parent, list | tuple) else ()
+
+
+def check_columns(count: int, source: str) -> None:
+    """Refuse more columns than are supported."""
+    if count > MOST_COLUMNS:
+        raise FormatError(f"{source}: {count:,} columns, more than the {MOST_COLUMNS:,} that are supported")
+
+
+def check_nodes(count: int, source: str) -> None:
+    """Refuse circuits without nodes, and those of more nodes than are supported."""
+    if not count:
+        raise FormatError(f"{source}: there are no nodes")
+    if count > MOST_NODES:
+        raise FormatError(f"{source}: {count:,} nodes, more than the {MOST_NODES:,} that are supported")
+
+
+def check_schema(found: Any, known: int, source: str) -> int:
+    """Return the version of a file's schema, or refuse one that this version does not know."""
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise FormatError(f"{source}: unreadable schema version {found!r}")
+    if found > known:
+        raise FormatError(f"{source}: written in schema {found}, this version reads up to {known}; upgrade xspn")
+    return found
+
+
+def check_dtypes(dtypes: Iterable[Any], source: str) -> None:
+    """Refuse types of columns that are none."""
+    for dtype in dtypes:
+        if dtype is not None and not isinstance(dtype, str):
+            raise FormatError(f"{source}: some type of a column is not a text; the file was altered")
+        if dtype is not None and not _TYPE.fullmatch(dtype):
+            raise FormatError(f"{source}: {dtype[:40]!r} is not a type of a column; the file was altered")
+
+
+# -- circuits ----------------------------------------------------------------------------------------------------------
 
 
 def to_json(circuit: Circuit, indent: int | None = None, notes: dict[str, Any] | None = None) -> str:
@@ -144,6 +249,20 @@ def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def to_json_bytes(circuit: Circuit, notes: dict[str, Any]) -> list[bytes | memoryview]:
+    """Return the content of a JSON file, in parts to be written one after the other."""
+    return [to_json(circuit, notes=notes).encode("utf-8"), b"\n"]
+
+
+def from_json_bytes(content: bytes, source: str) -> tuple[Circuit, dict[str, Any]]:
+    """Return the circuit of a JSON file and the notes beside it, or say what is wrong with the file."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{source}: not a text file; the file is damaged or not a circuit") from error
+    return from_json_with_notes(text, source)
+
+
 def from_json(text: str, source: str = "JSON text") -> Circuit:
     """Return the circuit of a JSON text, or say where the text is damaged."""
     return from_json_with_notes(text, source)[0]
@@ -159,11 +278,7 @@ def _parse(text: str, source: str) -> dict[str, Any]:
     data = parse_json(text, source)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise FormatError(f'{source}: not a circuit file (no "format": "{FORMAT}")')
-    schema = data.get("schema")
-    if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
-        raise FormatError(f"{source}: unreadable schema version {schema!r}")
-    if schema > SCHEMA:
-        raise FormatError(f"{source}: written in schema {schema}, this version reads up to {SCHEMA}; upgrade xspn")
+    schema = check_schema(data.get("schema"), SCHEMA, source)
     missing = [key for key in ("digest", *KEYS[schema]) if key not in data]
     if missing:
         raise FormatError(f"{source}: {missing[0]!r} is missing; the file was altered")
@@ -199,15 +314,15 @@ def _build(data: dict[str, Any], source: str) -> Circuit:
         try:
             records.append(_record(node, index, n_variables, families))
         except UNUSABLE as error:
-            raise FormatError(f"{source}: node {index} is unusable ({shortened(error)})") from error
+            raise FormatError(f"{source}: node {index} is unusable ({shown_error(error)})") from error
     try:
         graph = Graph(from_records(records), n_variables)
         return Circuit.of_schema(graph, columns_of_head(data, graph.domains, source))
     except UNUSABLE as error:
-        raise FormatError(f"{source}: the nodes do not form a circuit ({shortened(error)})") from error
+        raise FormatError(f"{source}: the nodes do not form a circuit ({shown_error(error)})") from error
 
 
-def shortened(error: BaseException) -> str:
+def shown_error(error: BaseException) -> str:
     """Return what an error says, without all of a file's content in it."""
     text = str(error)
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]} …"

@@ -14,14 +14,12 @@ from xspn.core.files import write_parts
 from xspn.data.domain import Domain
 from xspn.engine import chosen_backend
 from xspn.engine.program import Program
-from xspn.engine.tape import Tape, TapeLayout, TapeNumbers
+from xspn.engine.tape import Tape, TapeLayout, TapeNumbers, program_of, tape_of
 from xspn.engine.tape_check import check_tape
-from xspn.engine.tape_reader import program_of
-from xspn.engine.tape_writer import tape_of
 from xspn.graph.graph import merged_domains
 from xspn.io.binary_format import integers, pack_leaves, unpack_leaves
 from xspn.io.container import mapped, packed_file, unpacked_file
-from xspn.io.json_format import UNUSABLE, columns_in_head, columns_of_head, head_of_columns, shortened
+from xspn.io.json_format import UNUSABLE, columns_in_head, columns_of_head, head_of_columns, shown_error
 from xspn.leaves.base import Leaf
 
 FORMAT, SCHEMA = "xspn-program", 2
@@ -86,7 +84,7 @@ def open_program(
         found = merged_domains([*domains, *((v, Domain.binary()) for v in binary)], n_variables)
         columns = columns_of_head(head, found, str(file))
     except UNUSABLE as error:
-        raise FormatError(f"{file}: the content does not form a program ({shortened(error)})") from error
+        raise FormatError(f"{file}: the content does not form a program ({shown_error(error)})") from error
     program = program_of(tape, columns.domains, given.tolist(), arrays["steps"])
     chosen = chosen_backend(program, backend, device, dtype, threads, tape)
     return Evaluator(chosen, columns, lambda: bool(head["selective"]))

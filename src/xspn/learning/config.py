@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from xspn.core.checks import smoothing_mass
+from xspn.core.checks import number_between, one_of, smoothing_mass, whole_number
 from xspn.core.errors import ParameterError
-from xspn.core.options import number_between, one_of, whole_number
 from xspn.learning.clustering import clusterings
 from xspn.learning.exchangeability.base import check_test_options
 from xspn.learning.leaf_learners import LeafOptions, leaf_learners

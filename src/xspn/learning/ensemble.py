@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 
+from xspn.core.checks import whole_number
 from xspn.core.errors import ParameterError
-from xspn.core.options import whole_number
 from xspn.core.random import child_seed
 from xspn.graph.graph import Graph, from_records
 from xspn.graph.nodes import Node, Sum

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from xspn.core.text import default_name
+from xspn.core.errors import default_name
 from xspn.learning.clustering.base import Condition
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.policy import Operation

@@ -1,6 +1,6 @@
 """Leaves: the tractable distributions at the bottom of a circuit. One file each, one contract for all."""
 
-from xspn.leaves.base import Leaf, leaf_from_params, leaves
+from xspn.leaves.base import Leaf, Smoothing, leaf_from_params, leaves
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.beta_binomial import BetaBinomial
 from xspn.leaves.categorical import Categorical
@@ -10,7 +10,6 @@ from xspn.leaves.exchangeable import Exchangeable
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
 from xspn.leaves.gaussian import Gaussian
 from xspn.leaves.multivariate_gaussian import MultivariateGaussian
-from xspn.leaves.smoothing import Smoothing
 
 __all__ = [
     "Bernoulli",

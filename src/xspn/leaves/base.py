@@ -1,4 +1,4 @@
-"""THE contract of a leaf, and the registry of leaf families.
+"""THE contract of a leaf, the registry of leaf families, and what families share: one variable, smoothing.
 
 A leaf is a distribution over a few variables. It sees only its own columns, in its own order, as floats with NaN for
 what is missing, already checked against its domains. Whatever the question is, missing values are summed out exactly.
@@ -6,28 +6,32 @@ what is missing, already checked against its domains. Whatever the question is, 
 To add a leaf, write one file with one class under `@register`, and import it in `xspn/leaves/__init__.py`; a leaf of
 another package names its module in the entry point group "xspn.leaves". The tests in `tests/contracts` pick it up by
 themselves, and every back end evaluates it through the contract. Faster evaluation is optional: of many leaves at once
-(`together`, `together_numba`, `together_torch`), or by a block of the family's own (`xspn.leaves.blocks`).
+(`together`, `together_numba`, `together_torch`), or by a block of the family's own (`xspn.leaves.blocks`). A leaf over
+one variable starts from `Univariate`.
 """
 
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 import numpy as np
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn.core.errors import FormatError, QueryError, StructureError
-from xspn.core.logspace import logsumexp_quiet
+from xspn.core.checks import smoothing_mass
+from xspn.core.errors import FormatError, ParameterError, QueryError, StructureError
+from xspn.core.logspace import log_binomials, logsumexp_quiet
 from xspn.core.registry import Registry
 from xspn.data.domain import Domain
-from xspn.graph.nodes import LeafNode, Node
-from xspn.graph.scope import Scope
-from xspn.leaves.smoothing import Smoothing
+from xspn.graph.nodes import LeafNode, Node, Scope
 
 if TYPE_CHECKING:
     from xspn.leaves.blocks import LeafBlock
+
+Spread = Literal["assignments", "values"]
 
 # From rows of all columns (rows, variables) to log-probabilities (leaves, rows): of the observed parts, or of the best
 # completions if the second argument is true.
@@ -204,7 +208,7 @@ class Leaf(LeafNode):
         """
 
     @abstractmethod
-    def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
+    def from_statistics(self, statistics: FloatArray, smoothing: "float | Smoothing" = 0.0) -> Self:
         """Return the maximum-likelihood leaf of the same structure; without any mass, this leaf itself."""
 
     def recentered(self, statistics: FloatArray) -> Self:
@@ -315,3 +319,78 @@ def cut(values: AnyArray, sizes: IntArray) -> list[AnyArray]:
     """Return consecutive parts of an array as views, one for each size."""
     ends = np.cumsum(sizes).tolist()
     return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+@lru_cache(maxsize=4096)
+def _scope_of(variable: int) -> Scope:
+    return Scope(1 << variable)
+
+
+class Univariate(Leaf):
+    """A leaf over one variable: marginalizing or conditioning leaves it whole or removes it."""
+
+    __slots__ = ()
+
+    def _set_variables(self, variables: int | Iterable[int]) -> None:
+        if type(variables) is int and variables >= 0:  # what learners and files make by the thousand
+            write = object.__setattr__  # nothing is sealed yet
+            write(self, "scope", _scope_of(variables))
+            write(self, "_variables", (variables,))
+            write(self, "children", ())
+        else:
+            super()._set_variables(variables)
+            self._only(self._variables)
+
+    @classmethod
+    def _only(cls, variables: tuple[int, ...]) -> int:
+        """Return the leaf's variable, if there is just one."""
+        if len(variables) != 1:
+            raise StructureError(f"{cls.__name__}: expected one variable, found {len(variables)}")
+        return variables[0]
+
+    @classmethod
+    def _in_bulk(cls, variables: Sequence[tuple[int, ...]], **slots: Iterable[Any]) -> list[Self]:
+        if any(len(own) != 1 for own in set(variables)):
+            raise StructureError(f"{cls.__name__}: expected one variable for each leaf")
+        return super()._in_bulk(variables, **slots)
+
+    def marginalize(self, keep: Scope) -> Node | None:
+        """Return the leaf itself if its variable is kept."""
+        return self if self.scope & keep else None
+
+    def condition(self, x: FloatArray) -> tuple[Node | None, float]:
+        """Return the leaf itself if its variable is missing, otherwise the value's log-probability."""
+        if np.isnan(x[0]):
+            return self, 0.0
+        return None, float(self.log_prob(x[None, :])[0])
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """A mass of pseudo-rows.
+
+    A Bernoulli or categorical leaf adds `mass` to the count of each of its values. An exchangeable leaf adds `mass`
+    in all, spread uniformly over
+
+    - ``"assignments"``: class t gets mass · |S_t| / |all assignments|, as the program of the paper does;
+    - ``"values"``: each value t of the statistic gets mass / |T|, which trusts sparse counts less.
+    """
+
+    mass: float = 0.0
+    spread: Spread = "assignments"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mass", smoothing_mass(self.mass))
+        if self.spread not in get_args(Spread):
+            raise ParameterError(f"smoothing spread: expected one of {get_args(Spread)}, found {self.spread!r}")
+
+    def of_counts(self, n: int) -> FloatArray:
+        """Return the mass that each count of ones among n bits gets: (n + 1,)."""
+        if self.spread == "assignments":
+            return np.asarray(self.mass * np.exp(log_binomials(n) - n * np.log(2.0)))
+        return np.full(n + 1, self.mass / (n + 1))
+
+    @classmethod
+    def of(cls, smoothing: "float | Smoothing") -> "Smoothing":
+        """Return a smoothing for a plain number, or the smoothing itself."""
+        return smoothing if isinstance(smoothing, Smoothing) else cls(smoothing)

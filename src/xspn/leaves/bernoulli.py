@@ -15,10 +15,8 @@ from xspn.core.errors import ParameterError
 from xspn.core.logspace import safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node
-from xspn.leaves.base import Leaf, Picture, packed, refuse_first, register
+from xspn.leaves.base import Leaf, Picture, Smoothing, Univariate, packed, refuse_first, register
 from xspn.leaves.blocks import RowBlock, Shape, ShapedBlock, fast_path
-from xspn.leaves.smoothing import Smoothing
-from xspn.leaves.univariate import Univariate
 
 SLOTS_AT_ONCE = 1024  # slots × variables are counted densely: this bounds the memory
 

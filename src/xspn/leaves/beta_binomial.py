@@ -7,16 +7,13 @@ from typing import Any, Self
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray
-from xspn.core.checks import probability_vector
+from xspn.core.checks import number_between, probability_vector
 from xspn.core.errors import ParameterError
 from xspn.core.logspace import safe_log
-from xspn.core.options import number_between
 from xspn.data.domain import Domain
-from xspn.graph.nodes import Node
-from xspn.graph.scope import Scope
-from xspn.leaves.base import packed, refuse_first, register, sizes_of
+from xspn.graph.nodes import Node, Scope
+from xspn.leaves.base import Smoothing, packed, refuse_first, register, sizes_of
 from xspn.leaves.exchangeable import Exchangeable
-from xspn.leaves.smoothing import Smoothing
 from xspn.statistics import Count, Statistic
 
 LARGEST_DISPERSION = 1e9

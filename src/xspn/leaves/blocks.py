@@ -17,8 +17,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn.leaves.base import Leaf, Together
-from xspn.leaves.smoothing import Smoothing
+from xspn.leaves.base import Leaf, Smoothing, Together
 
 LOOP, LOOP_VARIABLE = 200, 20  # what a leaf costs that is asked by itself, in slots, and each of its variables
 B = TypeVar("B", bound="type[LeafBlock]")

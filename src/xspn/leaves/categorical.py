@@ -5,13 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn.core.arrays import AnyArray, FloatArray, frozen
+from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import probability_vector, sums_of_parts
 from xspn.core.logspace import safe_log
 from xspn.data.domain import Domain
-from xspn.leaves.base import Picture, Together, cut, packed, refuse_first, register
-from xspn.leaves.smoothing import Smoothing
-from xspn.leaves.univariate import Univariate
+from xspn.graph.nodes import frozen
+from xspn.leaves.base import Picture, Smoothing, Together, Univariate, cut, packed, refuse_first, register
 
 MOST_VALUES = 5  # in a line of text
 

@@ -6,23 +6,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray, frozen
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.errors import EvidenceError, ParameterError
 from xspn.core.logspace import logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
-from xspn.graph.nodes import Node
-from xspn.graph.scope import Scope
-from xspn.leaves.base import Leaf, Picture, cut, packed, refuse_first, register, sizes_of
+from xspn.graph.nodes import Node, Scope, frozen
+from xspn.leaves.base import Leaf, Picture, Smoothing, cut, packed, refuse_first, register, sizes_of
 from xspn.leaves.blocks import LoopBlock, Shape, ShapedBlock, fast_path
 from xspn.leaves.chow_liu_tree import (
     RowOfPairs,
     checked_parents,
     checked_tables,
     marginal_circuit,
+    most_informative_tree,
     parents_first,
-    spanning_tree,
 )
-from xspn.leaves.smoothing import Smoothing
 
 UNLIKELY = 1e-3  # a conditional probability of 0 below this is kept beside that of 1, of which it is a few last digits
 
@@ -115,7 +113,7 @@ class ChowLiu(Leaf):
         mass = Smoothing.of(smoothing).mass
         if total + mass == 0:
             raise ParameterError("ChowLiu: no rows and no smoothing; nothing to learn from")
-        parents, both = spanning_tree(pairs, ones, float(total), mass)
+        parents, both = most_informative_tree(pairs, ones, float(total), mass)
         roots, above = parents < 0, ones[parents]
         counts = np.array([[total - ones - above + both, ones - both], [above - both, both]]).transpose(2, 0, 1)
         counts[roots] = np.array([total - ones, ones]).T[roots][:, None, :] * [[1.0], [0.0]]

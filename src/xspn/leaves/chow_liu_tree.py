@@ -9,8 +9,7 @@ from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.checks import real_numbers
 from xspn.core.errors import ParameterError
 from xspn.core.logspace import safe_log
-from xspn.graph.nodes import Node, Product, Sum
-from xspn.graph.scope import Scope
+from xspn.graph.nodes import Node, Product, Scope, Sum
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.categorical import Categorical
 
@@ -36,7 +35,7 @@ def parents_first(parents: Sequence[int]) -> list[int]:
     return order
 
 
-def mutual_information(
+def information_of_bits(
     pairs: FloatArray, ones: FloatArray, total: float, mass: float, rows: slice = slice(None)
 ) -> FloatArray:
     """Return the mutual information of every two binary variables, from G = XᵀX and the number of rows.
@@ -63,47 +62,78 @@ def mutual_information(
     for (a, b), joint in cells.items():
         first = own_p1 if a else 1 - own_p1
         second = p1 if b else 1 - p1
-        with np.errstate(invalid="ignore"):
-            ratio = safe_log(joint) - safe_log(first)[:, None] - safe_log(second)[None, :]
-            information += np.where(joint > 0, joint * ratio, 0.0)
+        information += information_of_cells(joint, first[:, None], second[None, :])
     return information
 
 
+def information_of_cells(joint: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return what each cell of tables of two variables adds to their mutual information; an empty cell adds nothing.
+
+    Args:
+        joint: How often, or with which probability, the two values come together.
+        first: The same for the value of the first variable.
+        second: The probability of the value of the second one.
+    """
+    with np.errstate(invalid="ignore"):
+        ratio = safe_log(joint) - safe_log(first) - safe_log(second)
+        return np.where(joint > 0, joint * ratio, 0.0)
+
+
 RowOfPairs = Callable[[int], FloatArray]  # how often each variable is one together with this one
+RowOfEdges = Callable[
+    [int], tuple[FloatArray, FloatArray]
+]  # the weights of a node's edges, and what else is known of them
 
 
-def spanning_tree(
+def maximum_spanning_tree(row: RowOfEdges, n: int, root: int = 0) -> tuple[IntArray, FloatArray]:
+    """Return the parents in the tree of largest total weight (−1 for the root), and what is known of the edges to them.
+
+    Prim's algorithm: it needs the edges of one node at a time, so that all of them need not be in memory. Ties are
+    broken by the order of the nodes.
+
+    Examples:
+        >>> weights = np.array([[0, 3, 1], [3, 0, 2], [1, 2, 0.0]])
+        >>> maximum_spanning_tree(lambda i: (weights[i], weights[i]), 3)[0].tolist()
+        [-1, 0, 1]
+    """
+    parents = np.full(n, root, dtype=np.int64)
+    parents[root] = -1
+    inside = np.zeros(n, dtype=bool)
+    inside[root] = True
+    nearest, known = (own.copy() for own in row(root))
+    for _ in range(n - 1):
+        nxt = int(np.argmax(np.where(inside, -np.inf, nearest)))
+        inside[nxt] = True
+        weights, own = row(nxt)
+        closer = ~inside & (weights > nearest)
+        parents[closer] = nxt
+        nearest[closer], known[closer] = weights[closer], own[closer]
+    return parents, known
+
+
+def most_informative_tree(
     pairs: FloatArray | RowOfPairs, ones: FloatArray, total: float, mass: float
 ) -> tuple[IntArray, FloatArray]:
     """Return the parents of the tree of largest mutual information, and how often each is one together with its child.
 
-    Prim's algorithm, the root at 0: it needs the row of one variable at a time, so that G need not be in memory.
+    Args:
+        pairs: G, or a function that returns one row of it.
+        ones: How often each variable is one.
+        total: The number of rows of the data.
+        mass: The smoothing mass.
     """
     if callable(pairs):
 
         def row(i: int) -> tuple[FloatArray, FloatArray]:
             own = pairs(i)
-            return own, mutual_information(own[None, :], ones, total, mass, slice(i, i + 1))[0]
+            return information_of_bits(own[None, :], ones, total, mass, slice(i, i + 1))[0], own
     else:
-        information = mutual_information(pairs, ones, total, mass)
+        information = information_of_bits(pairs, ones, total, mass)
 
         def row(i: int) -> tuple[FloatArray, FloatArray]:
-            return pairs[i], information[i]
+            return information[i], pairs[i]
 
-    n = len(ones)
-    parents = np.zeros(n, dtype=np.int64)
-    parents[0] = -1
-    inside = np.zeros(n, dtype=bool)
-    inside[0] = True
-    both, nearest = (own.copy() for own in row(0))
-    for _ in range(n - 1):
-        nxt = int(np.argmax(np.where(inside, -np.inf, nearest)))
-        inside[nxt] = True
-        counts, own = row(nxt)
-        closer = ~inside & (own > nearest)
-        parents[closer] = nxt
-        both[closer], nearest[closer] = counts[closer], own[closer]
-    return parents, both
+    return maximum_spanning_tree(row, len(ones))
 
 
 def checked_parents(parents: Any, n: int) -> tuple[int, ...]:

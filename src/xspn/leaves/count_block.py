@@ -10,10 +10,9 @@ from scipy.sparse import csr_array
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.memory import need_memory
-from xspn.leaves.base import Leaf, cut
+from xspn.leaves.base import Leaf, Smoothing, cut
 from xspn.leaves.blocks import LoopBlock, RowBlock, Shape, ShapedBlock, fast_path
 from xspn.leaves.exchangeable import Exchangeable
-from xspn.leaves.smoothing import Smoothing
 from xspn.statistics import Count
 
 LARGE = 1 << 24  # entries

@@ -7,15 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn.core.arrays import AnyArray, FloatArray, IntArray, frozen
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import probability_vector, real_numbers
 from xspn.core.errors import EvidenceError, FormatError, ParameterError
 from xspn.core.logspace import log_binomials, logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
-from xspn.graph.nodes import Node
-from xspn.graph.scope import Scope
-from xspn.leaves.base import Leaf, Picture, cut, packed, register, sizes_of
-from xspn.leaves.smoothing import Smoothing
+from xspn.graph.nodes import Node, Scope, frozen
+from xspn.leaves.base import Leaf, Picture, Smoothing, cut, packed, register, sizes_of
 from xspn.statistics import Count, Statistic, statistic_from_params, statistics
 
 

@@ -9,11 +9,9 @@ from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError, StructureError
 from xspn.data.domain import Domain
-from xspn.graph.nodes import Node
-from xspn.graph.scope import Scope
-from xspn.leaves.base import Leaf, packed, refuse_first, register, sizes_of
+from xspn.graph.nodes import Node, Scope
+from xspn.leaves.base import Leaf, Smoothing, packed, refuse_first, register, sizes_of
 from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian, check_location, in_range
-from xspn.leaves.smoothing import Smoothing
 
 ROUNDING = 4 * float(np.finfo(np.float64).eps)  # per variable, of the smaller eigenvalue beside the larger one
 

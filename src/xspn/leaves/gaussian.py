@@ -9,9 +9,7 @@ from xspn.core.arrays import AnyArray, BoolArray, FloatArray
 from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError
 from xspn.data.domain import Domain
-from xspn.leaves.base import Together, packed, refuse_first, register
-from xspn.leaves.smoothing import Smoothing
-from xspn.leaves.univariate import Univariate
+from xspn.leaves.base import Smoothing, Together, Univariate, packed, refuse_first, register
 
 LOG_2PI = float(np.log(2 * np.pi))
 TINY = float(np.finfo(np.float64).tiny)

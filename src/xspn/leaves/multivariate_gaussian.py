@@ -6,15 +6,13 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from xspn.core.arrays import AnyArray, FloatArray, IntArray, frozen
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import real_numbers
 from xspn.core.errors import ParameterError, StructureError
 from xspn.data.domain import Domain
-from xspn.graph.nodes import Node
-from xspn.graph.scope import Scope
-from xspn.leaves.base import Leaf, cut, packed, register, sizes_of
+from xspn.graph.nodes import Node, Scope, frozen
+from xspn.leaves.base import Leaf, Smoothing, cut, packed, register, sizes_of
 from xspn.leaves.gaussian import FAR, LARGEST, LOG_2PI, SMALLEST, TINY, Gaussian, in_range
-from xspn.leaves.smoothing import Smoothing
 
 
 @register

@@ -7,8 +7,7 @@ import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.core.errors import DataError
-from xspn.core.text import default_name
+from xspn.core.errors import DataError, default_name
 from xspn.leaves import Leaf
 from xspn.plotting.facts import NodeFacts
 from xspn.plotting.labels import Model, circuit_of, names_within, shortened, shown, variable_names

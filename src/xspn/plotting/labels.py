@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xspn.circuit import Circuit
-from xspn.core.errors import ParameterError
-from xspn.core.text import default_name, printable
+from xspn.core.errors import ParameterError, printable
 from xspn.estimators.base import DensityEstimator
 
 Model = Circuit | DensityEstimator  # what a picture may be made of
@@ -83,7 +82,7 @@ def circuit_of(model: Any) -> Circuit:
 
 def variable_names(circuit: Circuit) -> tuple[str, ...]:
     """Return the variables' names, in one line each: X0, X1, … where they have none."""
-    return tuple(map(shown, circuit.names or map(default_name, range(circuit.n_variables))))
+    return tuple(map(shown, circuit.schema.shown_names))
 
 
 def value_text(circuit: Circuit, variable: int, code: int) -> str:

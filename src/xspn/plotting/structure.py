@@ -7,9 +7,8 @@ from xspn.core.errors import ParameterError
 from xspn.plotting.labels import Model, circuit_of
 from xspn.plotting.outline import outline
 from xspn.plotting.overview import Overview
-from xspn.plotting.sketch import MOST_NODES, Sketch, draw_edge, draw_part, sketch
+from xspn.plotting.sketch import MOST_NODES, Sketch, draw_edge, draw_part, lay_out, sketch
 from xspn.plotting.style import FAINT, look, panel_in_inches
-from xspn.plotting.tree_layout import lay_out
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

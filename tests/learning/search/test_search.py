@@ -9,7 +9,7 @@ import pytest
 from xspn import XSPN, XSPNClassifier
 from xspn.circuit import Circuit
 from xspn.core.errors import DataError, ParameterError
-from xspn.estimators.explain import explain
+from xspn.estimators.xspn import explain
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Product, Sum
 from xspn.learning.config import LearnConfig

@@ -4,9 +4,7 @@ import numpy as np
 
 from xspn import Bernoulli, Product
 from xspn.data.domain import Domain
-from xspn.leaves.base import Leaf, register
-from xspn.leaves.smoothing import Smoothing
-from xspn.leaves.univariate import Univariate
+from xspn.leaves.base import Leaf, Smoothing, Univariate, register
 
 used = set()  # the code that was run
 

@@ -10,6 +10,7 @@ from xspn.engine.tape import Op, Tape
 FACTORS, COUNT, TREE, COLUMN, SUM, PRODUCT = (int(op) for op in Op)  # numba reads them as constants
 MISSING = 2  # the code of a missing value; 0 and 1 stand for themselves
 WHOLE, PARTIAL, BEST = 0, 1, 2  # how leaves treat missing values: there are none; summed out; completed to the best
+FROM_X = -1  # instead of one of these three: of rows that a kernel has yet to read
 
 
 class Arrays(NamedTuple):

@@ -10,16 +10,15 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
-from xspn.core.checks import Names, is_real_number, weights_of_rows
+from xspn.core.checks import Names, is_real_number, weights_of_rows, whole_number
 from xspn.core.errors import DataError, EvidenceError, ParameterError
-from xspn.core.options import whole_number
 from xspn.core.random import RandomState, generator
 from xspn.engine import Automatic, Backend, Program, compile_graph
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node
 from xspn.learning.em.passes import Expected, expect, fitted_root, maximize, recentered
 from xspn.learning.steps import step
-from xspn.leaves.smoothing import Smoothing
+from xspn.leaves.base import Smoothing
 
 ROUNDING = 1e-9  # how much of itself a log-likelihood may lose to rounding
 

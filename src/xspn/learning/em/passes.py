@@ -13,8 +13,7 @@ from xspn.engine import Backend, Program, Semiring, flows
 from xspn.engine.program import Step, SumStep
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Sum
-from xspn.leaves.base import Leaf
-from xspn.leaves.smoothing import Smoothing
+from xspn.leaves.base import Leaf, Smoothing
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from xspn.core.arrays import IntArray
-from xspn.core.options import known_names
+from xspn.core.checks import known_names
 from xspn.core.registry import Registry
 from xspn.learning.deviations import DeviationPart, either, sidak, tail
 

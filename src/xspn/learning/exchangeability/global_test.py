@@ -25,8 +25,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.checks import one_of, whole_number
 from xspn.core.errors import QueryError
-from xspn.core.options import one_of, whole_number
 from xspn.core.random import RandomState, generator
 from xspn.learning.deviations import Cumulants, DeviationPart, Ends, Index, cumulants_of_product, largest, needs_largest
 from xspn.learning.exchangeability.base import TestResult, in_parts, tests

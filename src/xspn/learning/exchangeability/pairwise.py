@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import chdtrc
 
-from xspn.core.options import one_of, whole_number
+from xspn.core.checks import one_of, whole_number
 from xspn.learning.exchangeability.base import TestResult, tests
 from xspn.learning.summary import BinarySummary
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from xspn.core.checks import number_between
 from xspn.core.errors import DataError, ParameterError
-from xspn.core.options import number_between
 from xspn.data.table import Table
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult, check_test_options, tests

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.logspace import log_binomials
 from xspn.learning.mevm.partition import BlockPartition
 from xspn.learning.partial_counts import chances_given_total, seen_and_ones
+from xspn.leaves.chow_liu_tree import information_of_cells, maximum_spanning_tree, parents_first
 
 ENOUGH_ROWS = 20_000  # to tell which blocks go together
 SAMPLED_FRACTION, SAMPLED_AT_LEAST = 0.05, 200  # so few rows that two samples give two trees
@@ -144,10 +144,8 @@ def chow_liu_tree(data: CountedRows) -> BlockTree:
     """
     information = mutual_information(data)
     root = int(information.sum(axis=0).argmax())
-    distances = 1.0 + information.max() - information  # an edge of no length would be none
-    np.fill_diagonal(distances, 0.0)
-    order, parents = breadth_first_order(minimum_spanning_tree(distances), root, directed=False)
-    return BlockTree.of([int(parent) if parent >= 0 else -1 for parent in parents], [int(node) for node in order])
+    parents = maximum_spanning_tree(lambda b: (information[b], information[b]), len(information), root)[0].tolist()
+    return BlockTree.of(parents, parents_first(parents))
 
 
 def sampled_chow_liu_tree(data: CountedRows, seed: int) -> BlockTree:
@@ -207,7 +205,6 @@ def _information_of(together: FloatArray, starts: IntArray, widths: IntArray, fr
     beside = np.add.reduceat(together, starts, axis=1)  # how often each of its counts occurs where the other is seen
     total = beside.sum(axis=0)
     positive = np.where(total > 0, total, 1.0)
-    expected = beside[:, others] * (together.sum(axis=0) / positive[others])
-    ratio = np.divide(together, expected, out=np.ones_like(together), where=together > 0)
-    found = np.add.reduceat((together * np.log(ratio)).sum(axis=0), starts)
+    cells = information_of_cells(together, beside[:, others], together.sum(axis=0) / positive[others])
+    found = np.add.reduceat(cells.sum(axis=0), starts)
     return np.asarray(np.maximum(found - free / 2, 0.0) / positive)

@@ -19,7 +19,7 @@ from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.registry import Registry
 from xspn.graph.nodes import Node
 from xspn.learning.summary import BinarySummary
-from xspn.leaves.smoothing import Smoothing
+from xspn.leaves.base import Smoothing
 
 TINY = float(np.finfo(np.float64).tiny)
 CountSpread = Literal["assignments", "values"]

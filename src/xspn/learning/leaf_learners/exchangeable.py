@@ -7,9 +7,9 @@ from xspn.core.logspace import log_binomials, safe_log
 from xspn.learning.leaf_learners.base import TINY, BinaryLeafData, Candidate, LeafOptions, leaf_learners
 from xspn.learning.leaf_learners.factorized import factorized_leaf
 from xspn.learning.partial_counts import chances_given_total, seen_and_ones
+from xspn.leaves.base import Smoothing
 from xspn.leaves.beta_binomial import BetaBinomial
 from xspn.leaves.exchangeable import Exchangeable
-from xspn.leaves.smoothing import Smoothing
 from xspn.statistics import Count
 
 

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xspn.core.arrays import FloatArray
-from xspn.core.checks import is_real_number, smoothing_mass
+from xspn.core.checks import is_real_number, smoothing_mass, whole_number
 from xspn.core.errors import ParameterError
-from xspn.core.options import whole_number
 from xspn.engine import compile_graph
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node

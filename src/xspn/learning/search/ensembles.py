@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from xspn.graph.graph import Graph
-from xspn.graph.summary import summarize
+from xspn.graph.graph import Graph, summarize
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import Member, learn_ensemble, learn_members, mixture_of

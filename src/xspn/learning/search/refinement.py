@@ -13,9 +13,8 @@ from itertools import product
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray
-from xspn.graph.graph import Graph
+from xspn.graph.graph import Graph, summarize
 from xspn.graph.nodes import Sum
-from xspn.graph.summary import summarize
 from xspn.learning.assembly import Learned
 from xspn.learning.em import EMFit, EMOptions, fit_parameters, refitted
 from xspn.learning.search.budget import SearchContext
@@ -23,7 +22,7 @@ from xspn.learning.search.components import Component, ComponentSummary
 from xspn.learning.search.validation import ValidationRows
 from xspn.learning.source import TrainingData
 from xspn.learning.trace import Trace
-from xspn.leaves.smoothing import Smoothing
+from xspn.leaves.base import Smoothing
 
 SHAPE = 0.5  # of the gamma distribution of the rows' weights: the smaller, the more the copies differ
 

@@ -7,13 +7,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.checks import whole_number
 from xspn.core.errors import ParameterError
-from xspn.core.options import whole_number
 from xspn.core.random import RandomState, generator
+from xspn.core.registry import import_extra
 from xspn.estimators.classifier import CircuitClassifier
 from xspn.estimators.mevm import MEVM
 from xspn.learning.mevm import Structure
-from xspn.paper.baselines.extras import import_extra
 
 
 class MEVMClassifier(CircuitClassifier):

@@ -9,17 +9,15 @@ from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn.core.checks import cell_name, is_real_number
+from xspn.core.checks import cell_name, is_real_number, whole_number
 from xspn.core.errors import DataError, ParameterError, QueryError
 from xspn.core.logspace import logsumexp_quiet
-from xspn.core.options import whole_number
 from xspn.core.random import RandomState, generator
+from xspn.core.registry import import_extra
 from xspn.data.table import binary_table
-from xspn.estimators.base import all_or_nothing
-from xspn.estimators.table_input import TableInput
+from xspn.estimators.base import TableInput, all_or_nothing
 from xspn.learning.data import Bits
 from xspn.learning.em import Course
-from xspn.paper.baselines.extras import import_extra
 
 ROWS_AT_ONCE = 4096
 

@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from xspn.circuit import Circuit
 from xspn.core.checks import table
-from xspn.core.errors import DataError
-from xspn.core.text import default_name
+from xspn.core.errors import DataError, default_name
 
 BinaryTable = NDArray[np.uint8]
 
 
-def binary_table(X: Any, what: str) -> BinaryTable:
+def zeros_and_ones(X: Any, what: str) -> BinaryTable:
     """Return `X` as a table of type uint8, or say where it holds something other than 0 and 1."""
     array = table(X, what=what)
     good = (array == 0) | (array == 1)
@@ -60,7 +59,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for split in ("train", "valid", "test"):
-            object.__setattr__(self, split, binary_table(getattr(self, split), f"{self.name} {split}"))
+            object.__setattr__(self, split, zeros_and_ones(getattr(self, split), f"{self.name} {split}"))
         widths = {part.shape[1] for part in (self.train, self.valid, self.test)}
         if len(widths) != 1:
             raise DataError(f"{self.name}: expected the same number of columns in every split, found {sorted(widths)}")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
-from xspn.core.errors import ParameterError
-from xspn.core.text import printable
+from xspn.core.errors import ParameterError, printable
 from xspn.paper.experiments.evaluation import run_classification, run_density, run_pairwise
 from xspn.paper.experiments.plan import cost
 from xspn.paper.experiments.results import Experiment, Unit, UnitResult

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from xspn.core.arrays import FloatArray
+from xspn.core.checks import known_names
 from xspn.core.errors import ParameterError
-from xspn.core.options import known_names
 from xspn.core.registry import Registry
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.tables.summary import TableSummary, row_blocks

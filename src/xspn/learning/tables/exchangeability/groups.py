@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.core.options import number_between
+from xspn.core.checks import number_between
 from xspn.data.domain import Domain
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.exchangeability.groups import Group, TestedBlock, as_groups, binary_partition, partition

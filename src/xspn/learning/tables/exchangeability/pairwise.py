@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from xspn.core.arrays import FloatArray
-from xspn.core.options import one_of
+from xspn.core.checks import one_of
 from xspn.learning.deviations import tail
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.tables.exchangeability.base import features, table_tests
