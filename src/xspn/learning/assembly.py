@@ -8,6 +8,7 @@ from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.learning.clustering.base import Condition, Rule
 from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.policy import Operation
 from xspn.learning.task import Task
 from xspn.learning.trace import Branch, Trace, TraceEntry
@@ -29,6 +30,9 @@ class Record:
     conditions: tuple[Condition, ...] = ()  # what holds of it in each
     rule: Rule | None = None  # which child of a sum out-of-core rows belong to
     extra: list[list[Node]] = field(default_factory=list)  # leaves beside each child of a sum
+    score: float = 0.0  # the leave-one-out score of the finished node; of a sum, the entropy of its responsibilities
+    instead: Candidate | None = None  # the leaf that might take the place of a sum
+    instead_score: float = 0.0
     below: list[Task] = field(default_factory=list)
     children: list[int] = field(default_factory=list)  # the records of the tasks below
 

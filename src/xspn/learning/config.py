@@ -47,7 +47,8 @@ class LearnConfig:
         independence_threshold: ρ of the G-test: a pair is independent if its statistic is below 2ρ + 0.001.
         significance: The level of the exchangeability test.
         smoothing: The Laplace pseudo-count α.
-        exchangeability: The test: "global", "pairwise", "full", or None for a conventional SPN.
+        exchangeability: The test: "global", "pairwise", "full"; "evidence" for blocks and contexts of best evidence in
+            place of tests; or None for a conventional SPN.
         clustering: How rows are split: "auto", "bernoulli", "variable", "gmm", "kmeans".
         leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
             "sparse" (of as few of them as predict best), "factorized", "exchangeable", "chow_liu", "blocks".
@@ -74,10 +75,30 @@ class LearnConfig:
         smoothing_mass(self.shrinkage, "shrinkage")
         if not isinstance(self.published, PublishedProgram | None):
             raise ParameterError(f"published: expected a PublishedProgram or None, found {self.published!r}")
-        if self.exchangeability is not None:
+        if self.exchangeability is not None and not self.by_evidence:
             check_test_options(self.exchangeability, self.test_options)
         clusterings[self.clustering]
         leaf_learners[self.leaf_learner]
+
+    @property
+    def by_evidence(self) -> bool:
+        """Whether blocks and contexts are found by evidence, not by tests."""
+        return self.exchangeability == "evidence"
+
+    @property
+    def split_by(self) -> str:
+        """The name of the clustering that splits rows."""
+        return "contexts" if self.by_evidence and self.clustering == "auto" else self.clustering
+
+    @property
+    def in_two(self) -> "LearnConfig":
+        """The same choices, with rows split in two where evidence would look for contexts."""
+        return replace(self, exchangeability=None)
+
+    @property
+    def leaves_by(self) -> str:
+        """The name of the leaf learner that makes leaves."""
+        return "evidence" if self.by_evidence and self.leaf_learner == "auto" else self.leaf_learner
 
     @property
     def score_overrules(self) -> bool:

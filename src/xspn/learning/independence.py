@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import chdtrc, xlogy
 
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.learning.steps import step
 from xspn.learning.summary import ALL, BinarySummary, Places
 
+BINS = 4  # of the counts of a block
 LEAST_EXCLUSION = 0.5  # of the variance of independent groups: what a row's number of ones lacks of it
 
 
@@ -63,6 +64,48 @@ def independent_groups(summary: BinarySummary, threshold: float) -> list[IntArra
         return dependent_pairs(summary, threshold, rows, columns)
 
     return components_of_many(summary.n, links, summary.rows_at_once)
+
+
+def groups_of_blocks(summary: BinarySummary, label: IntArray, threshold: float) -> list[IntArray]:
+    """Return the groups that no dependence connects, of single variables or of the counts of exchangeable blocks.
+
+    Of a block the count is all there is to know, and two counts show a dependence that no pair of variables does.
+
+    Args:
+        summary: The rows, complete.
+        label: The block of each variable.
+        threshold: ρ of the G-test; for counts it stands for a level, the tail of χ² with one degree of freedom.
+    """
+    linked = dependent_pairs(summary, threshold) | dependent_counts(summary, label, threshold)[np.ix_(label, label)]
+    return components(np.asarray(linked | (label[:, None] == label[None, :])))
+
+
+def dependent_counts(summary: BinarySummary, label: IntArray, threshold: float) -> BoolArray:
+    """Mark the pairs of blocks whose counts are dependent, by the G-test of counts in at most four bins: (k, k)."""
+    cells, weights = summary.rows()
+    n_blocks = int(label.max()) + 1
+    bins, owners = [], []
+    for block in range(n_blocks):
+        counts = cells[:, label == block].sum(axis=1).astype(np.int64)
+        mass = np.bincount(counts, weights=weights)
+        seen = mass > 0
+        middle = (np.cumsum(mass) - mass / 2) / summary.total  # of each count's part of the rows
+        few = int(seen.sum()) <= BINS
+        bin_of = np.cumsum(seen) - 1 if few else np.minimum((BINS * middle).astype(np.int64), BINS - 1)
+        own = bin_of[counts]
+        for value in np.unique(own).tolist():
+            bins.append(own == value)
+            owners.append(block)
+    marks, owner = np.stack(bins, axis=1).astype(np.float64), np.array(owners)
+    table = (marks * weights[:, None]).T @ marks
+    sizes = np.diag(table)
+    terms = xlogy(table, table * summary.total) - xlogy(table, np.outer(sizes, sizes))
+    of_block = (owner[None, :] == np.arange(n_blocks)[:, None]).astype(np.float64)
+    statistics = 2.0 * of_block @ terms @ of_block.T
+    free = np.bincount(owner, minlength=n_blocks) - 1
+    dof = np.outer(free, free)
+    level = chdtrc(1.0, 2.0 * threshold)
+    return np.asarray((dof > 0) & (chdtrc(np.maximum(dof, 1), np.maximum(statistics, 0.0)) < level))
 
 
 def groups_exclude_each_other(summary: BinarySummary, groups: list[IntArray], threshold: float) -> bool:

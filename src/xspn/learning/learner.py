@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 from time import perf_counter
 
 import numpy as np
+from scipy.special import xlogy
 from threadpoolctl import threadpool_limits
 
 from xspn.core.arrays import IntArray
@@ -14,7 +15,9 @@ from xspn.learning.clustering import Split
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
+from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.policy import Decision, Operation, decide
+from xspn.learning.pruning import pruned
 from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
@@ -22,7 +25,7 @@ from xspn.learning.tables.clustering import table_clustering
 from xspn.learning.tables.data import TableData
 from xspn.learning.tables.exchangeability.base import named_table_test
 from xspn.learning.tables.leaf_learners import table_leaf_learner
-from xspn.learning.task import Rows, Task
+from xspn.learning.task import Dependence, Rows, Task
 from xspn.leaves.base import Leaf
 
 NEED_QUIET = ("gmm", "kmeans")
@@ -42,9 +45,9 @@ class Actions:
         record = Record(task, decision.operation, decision.note, slice.total, decision.test)
         match decision.operation:
             case Operation.UNIVARIATE:
-                record.node = slice.univariate(self.config).node
+                _finish(record, slice, slice.univariate(self.config))
             case Operation.EXCHANGEABLE:
-                record.node = slice.exchangeable(self.config).node
+                _finish(record, slice, slice.exchangeable(self.config))
             case Operation.FEW_ROWS | Operation.CONSTANT:
                 self._learn_leaf(record, slice)
             case Operation.CONSTANTS | Operation.INDEPENDENT:
@@ -52,22 +55,28 @@ class Actions:
                     task.child(k, variables=task.variables[group], known=known)
                     for k, (group, known) in enumerate(zip(decision.groups, decision.known, strict=True))
                 ]
+            case Operation.SPLIT:
+                self._cluster(record, slice, self.config.in_two)
             case _:
-                self._cluster(record, slice)
+                self._cluster(record, slice, self.config)
         return record
 
     def _learn_leaf(self, record: Record, slice: Slice) -> None:
         found = slice.leaf(self.config)
-        record.node, record.detail = found.node, found.name
+        _finish(record, slice, found)
+        record.detail = found.name
 
-    def _cluster(self, record: Record, slice: Slice) -> None:
-        seed = record.task.seed if self.config.cluster_seed is None else self.config.cluster_seed
-        split = slice.split(self.config, seed)
+    def _cluster(self, record: Record, slice: Slice, config: LearnConfig) -> None:
+        seed = record.task.seed if config.cluster_seed is None else config.cluster_seed
+        split = slice.split(config, seed)
         if split is None:
             record.operation = Operation.NO_SPLIT
             self._learn_leaf(record, slice)
             return
         record.rule = split.rule
+        if self.config.by_evidence:
+            record.instead = slice.leaf(self.config)
+            record.instead_score = slice.score(record.instead)
         if split.variable is not None and split.on_category:
             self._cut(record, split, split.variable)
         else:
@@ -78,9 +87,14 @@ class Actions:
         task = record.task
         parts = task.rows.clusters(split)
         record.weights = fractions_of([part.total for part in parts])
-        record.below = [task.child(k, rows=part) for k, part in enumerate(parts)]
+        contexts = split.responsibilities is not None and split.responsibilities.ndim == 2
+        known = Dependence.ONE_CONTEXT if contexts else Dependence.UNKNOWN
+        record.below = [task.child(k, rows=part, known=known) for k, part in enumerate(parts)]
         record.extra = [[] for _ in parts]
         record.detail = f"{len(parts)} clusters"
+        if contexts:
+            own = split.responsibilities
+            record.score = -float(task.rows.weights @ xlogy(own, own).sum(axis=1))
         if split.variable is not None:
             record.cut, record.conditions = int(task.variables[split.variable]), split.conditions
             record.detail = f"rows told apart by variable {record.cut}"
@@ -103,6 +117,10 @@ class Actions:
         record.cut, record.conditions = variable, split.conditions
 
 
+def _finish(record: Record, slice: Slice, leaf: Candidate) -> None:
+    record.node, record.score = leaf.node, slice.score(leaf)
+
+
 def fractions_of(totals: Sequence[float], smoothing: float = 0.0) -> list[float]:
     """Return the weights of a sum, from the weights of its clusters' rows."""
     masses = np.array(totals) + smoothing
@@ -122,7 +140,8 @@ def learn(
     _refuse_unsupported(data, config)
     n_rows, n_variables = data.shape
     root = Task(Rows(np.arange(n_rows), data.weights), np.arange(n_variables), seed)
-    return assemble(_Learner(data, source_of(data), config, progress).learn(root, n_jobs), n_variables)
+    records = _Learner(data, source_of(data), config, progress).learn(root, n_jobs)
+    return assemble(pruned(records) if config.by_evidence else records, n_variables)
 
 
 def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:

@@ -22,7 +22,9 @@ class Operation(Enum):
     EXCHANGEABLE = "exchangeable: one leaf for all"
     INDEPENDENT = "independent groups: a product"
     CLUSTER = "neither: cluster the rows into a sum"
+    SPLIT = "one context, of dependent blocks: split the rows in two"
     NO_SPLIT = "no split found: a leaf"
+    PRUNED = "what was grown predicts no better: a leaf"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +62,16 @@ def decide(
     constant = slice.constant()
     if constant.any() and not constant.all():
         groups = _constants_off(constant, apart=config.published is not None)
-        return Decision(Operation.CONSTANTS, groups, [Dependence.UNKNOWN] * len(groups))
+        still = Dependence.ONE_CONTEXT if known is Dependence.ONE_CONTEXT else Dependence.UNKNOWN
+        return Decision(Operation.CONSTANTS, groups, [still] * len(groups))
     if constant.all():
         return Decision(Operation.CONSTANT)
     if slice.total < config.min_instances:
         return Decision(Operation.FEW_ROWS)
     if is_root and config.published is not None and config.published.rows_first:
         return Decision(Operation.CLUSTER)
+    if config.by_evidence:
+        return _by_evidence(slice, config, known)
     test = slice.test(config)
     if test is not None and not test.rejects(config.significance):
         if slice.exchangeable_suffices(config):
@@ -90,6 +95,17 @@ def decide(
         if len(groups) > 1:
             return Decision(Operation.INDEPENDENT, *_factors(groups, two=config.published is not None), test=test)
     return Decision(Operation.CLUSTER, test=test)
+
+
+def _by_evidence(slice: Slice, config: LearnConfig, known: Dependence) -> Decision:
+    """Return what to do where blocks of best evidence take the place of tests."""
+    if len(slice.exchangeable_blocks()) == 1:
+        return Decision(Operation.EXCHANGEABLE, note="one block has more evidence than any other partition")
+    if known is not Dependence.CONNECTED:
+        groups = slice.groups_of_blocks(config)
+        if len(groups) > 1:
+            return Decision(Operation.INDEPENDENT, *_factors(groups, two=False))
+    return Decision(Operation.SPLIT if known is Dependence.ONE_CONTEXT else Operation.CLUSTER)
 
 
 def _of_exclusive(slice: Slice, test: TestResult | None) -> Decision:

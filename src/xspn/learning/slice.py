@@ -10,21 +10,26 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from xspn.core.arrays import BoolArray, IntArray
+from xspn.core.errors import ParameterError
 from xspn.learning.clustering import Split, clusterings
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult, tests
-from xspn.learning.independence import groups_exclude_each_other, independent_groups
+from xspn.learning.independence import groups_exclude_each_other, groups_of_blocks, independent_groups
 from xspn.learning.leaf_learners import (
     BinaryLeafData,
     Candidate,
     LeafData,
+    evidence_blocks_leaf,
     exchangeable_leaf,
     factorized_leaf,
     leaf_learners,
 )
 from xspn.learning.summary import BinarySummary
 from xspn.learning.task import Rows, Task
+
+
+NO_EVIDENCE = "exchangeability='evidence' is for tables of zeros and ones in memory, without missing cells"
 
 
 class Slice(ABC):
@@ -49,6 +54,18 @@ class Slice(ABC):
     @abstractmethod
     def independent_groups(self, config: LearnConfig) -> list[IntArray]:
         """Return the connected components of the dependence graph, in the order of their first variable."""
+
+    def exchangeable_blocks(self) -> list[IntArray]:
+        """Return the exchangeable blocks of best evidence; single variables are blocks of their own."""
+        raise ParameterError(NO_EVIDENCE)
+
+    def groups_of_blocks(self, config: LearnConfig) -> list[IntArray]:
+        """Return the groups of such blocks that no dependence connects, in the order of their first variable."""
+        raise ParameterError(NO_EVIDENCE)
+
+    def score(self, leaf: Candidate) -> float:
+        """Return the leave-one-out score of a leaf for all rows; NaN where it is not asked for."""
+        return float("nan")
 
     def groups_exclude_each_other(self, groups: list[IntArray], config: LearnConfig) -> bool:
         """Whether groups that no two variables connect are anything but independent: of many, a row has few."""
@@ -117,7 +134,7 @@ class BitSlice(Slice):
 
     def leaf(self, config: LearnConfig) -> Candidate:
         """Return the leaf that the configuration's leaf learner makes of the slice."""
-        return leaf_learners[config.leaf_learner](self._informed(config), self._variables, config.leaf_options)
+        return leaf_learners[config.leaves_by](self._informed(config), self._variables, config.leaf_options)
 
     @abstractmethod
     def _informed(self, config: LearnConfig) -> BinaryLeafData:
@@ -157,7 +174,7 @@ class BinarySlice(BitSlice):
 
     def test(self, config: LearnConfig) -> TestResult | None:
         """Run the test that the configuration names."""
-        if config.exchangeability is None:
+        if config.exchangeability is None or config.by_evidence:
             return None
         return tests[config.exchangeability](self.summary, **dict(config.test_options))
 
@@ -170,7 +187,26 @@ class BinarySlice(BitSlice):
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Run the clustering that the configuration names."""
-        return clusterings[config.clustering](self.summary, seed)
+        return clusterings[config.split_by](self.summary, seed)
+
+    def exchangeable_blocks(self) -> list[IntArray]:
+        """Return the blocks of best evidence."""
+        return self.summary.exchangeable_blocks.blocks
+
+    def groups_of_blocks(self, config: LearnConfig) -> list[IntArray]:
+        """Return the components of the graph of dependent variables and dependent counts."""
+        label = self.summary.exchangeable_blocks.label
+        return groups_of_blocks(self.summary, label, config.independence_threshold)
+
+    def exchangeable(self, config: LearnConfig) -> Candidate:
+        """Return a leaf over the count of ones, of the law that has most evidence where that is what decides."""
+        if not config.by_evidence:
+            return super().exchangeable(config)
+        return evidence_blocks_leaf(self._informed(config), self._variables, config.leaf_options)
+
+    def score(self, leaf: Candidate) -> float:
+        """Return the leave-one-out score."""
+        return leaf.score(self.summary.rows()[1])
 
     def _informed(self, config: LearnConfig) -> BinaryLeafData:
         """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""

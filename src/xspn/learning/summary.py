@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.partial_counts import likely_totals
 from xspn.learning.partial_moments import MomentsOfManyVariables, PartialMoments
+
+if TYPE_CHECKING:
+    from xspn.learning.blocks.contexts import Context
 
 LARGEST_COUNT_IN_FLOAT32 = 1 << 24
 WIDEST_AT_ONCE = 2048  # variables; tables of all pairs of more are made and used some rows at a time
@@ -77,6 +80,13 @@ class BinarySummary:
         """Return leftᵀ W right."""
         weighted = left if (self._weights == 1).all() else left * self._weights.astype(self._kind)[:, None]
         return np.asarray(weighted.T @ right, dtype=np.float64)
+
+    @cached_property
+    def exchangeable_blocks(self) -> "Context":
+        """The variables in exchangeable blocks of best evidence; no cell may be missing."""
+        from xspn.learning.blocks.contexts import one_context  # takes numba along
+
+        return one_context(self._cells.astype(np.uint8), self._weights)
 
     @property
     def wide(self) -> bool:

@@ -19,6 +19,7 @@ class Dependence(Enum):
     UNKNOWN = "nothing"
     CONNECTED = "one component of dependent variables"
     INDEPENDENT = "each independent of all others"
+    ONE_CONTEXT = "evidence speaks against further contexts"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +38,10 @@ class Rows:
         return float(self.weights.sum())
 
     def clusters(self, split: Split) -> "Sequence[Rows]":
-        """Return the rows of each cluster: by label, or by responsibilities if rows belong to both clusters in part."""
+        """Return the rows of each cluster: by label, or by responsibilities if rows belong to several in part."""
         if split.responsibilities is not None:
-            return [self.part(1 - split.responsibilities), self.part(split.responsibilities)]
+            own = split.responsibilities
+            return [self.part(of_one) for of_one in (own.T if own.ndim == 2 else (1 - own, own))]
         members = [split.labels == label for label in np.unique(split.labels)]
         return [Rows(self.index[own], self.weights[own]) for own in members]
 

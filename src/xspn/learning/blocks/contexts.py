@@ -97,8 +97,17 @@ def find_blocks(bits: AnyArray, weights: FloatArray, coefficients: FloatArray | 
     wide = seen.astype(np.float64 if mass.sum() > 1e6 else np.float32)
     pairs = np.asarray((wide * mass[:, None].astype(wide.dtype)).T @ wide, dtype=np.float64)
     table = log_binomial_table(bits.shape[1]) if coefficients is None else coefficients
-    label = best_partition(np.ascontiguousarray(seen.T), mass, pairs, table)
+    columns = np.ascontiguousarray(seen.T)
+    # Columns that are equal in all rows belong together, and need not be compared with each other.
+    _, first, which = np.unique(np.packbits(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+    label = best_partition(columns, mass, pairs, table, first[which.ravel()])
     return np.asarray(np.unique(label, return_inverse=True)[1])
+
+
+def one_context(bits: AnyArray, weights: FloatArray) -> Context:
+    """Return the product of blocks of best evidence, for all rows."""
+    coefficients = log_binomial_table(bits.shape[1])
+    return Context.of(bits, weights, find_blocks(bits, weights, coefficients), coefficients)
 
 
 def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MOST_CONTEXTS) -> Mixture:
@@ -233,9 +242,12 @@ def _split(
         if not 1.0 <= float(mass @ second) <= mass.sum() - 1.0:
             continue
         halves = np.stack([1 - second, second], axis=1)
-        found = _fit(rows, mass, halves, coefficients, TRIAL_PASSES, ROUNDS)
+        found = _fit(rows, mass, halves, coefficients, TRIAL_PASSES, rounds=1)
         if best is None or found.evidence > best.evidence:
             best = found
+    if best is not None:
+        again = _fit(rows, mass, best.responsibilities, coefficients, TRIAL_PASSES, rounds=1)
+        best = max(best, again, key=lambda mixture: mixture.evidence)
     if best is None or best.evidence < whole + LEAST_GAIN:
         return None
     second = np.full(len(bits), 0.5)

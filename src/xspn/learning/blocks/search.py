@@ -16,6 +16,7 @@ from xspn.learning.blocks.laws import evidence_of_bit, evidence_of_counts
 Array = Any
 SWEEPS = 3
 IMPOSSIBLE = -1e300
+HOPELESS = -10.0  # nats: two blocks that lose so much by merging are not looked at again
 
 
 class Blocks(NamedTuple):
@@ -32,7 +33,7 @@ class Blocks(NamedTuple):
 
 
 @kept(nogil=True)
-def best_partition(bits: Array, weights: Array, pairs: Array, coefficients: Array) -> Array:
+def best_partition(bits: Array, weights: Array, pairs: Array, coefficients: Array, start: Array) -> Array:
     """Return the block of each variable.
 
     Args:
@@ -40,20 +41,36 @@ def best_partition(bits: Array, weights: Array, pairs: Array, coefficients: Arra
         weights: The weight of each row.
         pairs: How often two variables are one together: (variables, variables).
         coefficients: log C(m, t) at [m, t].
+        start: The block of each variable to start from, named by one of its variables.
     """
     n, total = len(bits), weights.sum()
     alone = np.empty(n)
     for j in range(n):
         alone[j] = evidence_of_bit(pairs[j, j], max(total - pairs[j, j], 0.0))
-    blocks = Blocks(
-        bits, weights, alone, coefficients, np.arange(n), np.ones(n, np.int64), bits.astype(np.int16), alone.copy()
-    )
+    count, size = np.zeros(bits.shape, np.int16), np.zeros(n, np.int64)
+    blocks = Blocks(bits, weights, alone, coefficients, start.copy(), size, count, alone.copy())
+    for j in range(n):
+        count[start[j]] += bits[j]
+        size[start[j]] += 1
+    for b in range(n):
+        if size[b] > 1:
+            blocks.evidence[b] = _evidence_of(blocks, b)
     _merge(blocks, pairs)
     for _ in range(SWEEPS):
         changed = _dissolve(blocks)
         if not _move(blocks) and not changed:
             break
     return blocks.label
+
+
+@kept(nogil=True)
+def _evidence_of(blocks: Blocks, b: int) -> float:
+    m = blocks.size[b]
+    histogram = np.zeros(m + 1)
+    for r in range(len(blocks.weights)):
+        histogram[blocks.count[b, r]] += blocks.weights[r]
+    found, _ = evidence_of_counts(histogram, m, blocks.coefficients[m])
+    return found
 
 
 @kept(nogil=True)
@@ -79,38 +96,36 @@ def _merge(blocks: Blocks, pairs: Array) -> None:
     Merging is weighed as if any partition of the restaurant would do: to pass from single variables to a large block
     one must be allowed through pairs that are hardly dependent. What does not pay in the end is dissolved.
     """
-    n, total = len(blocks.label), blocks.weights.sum()
+    n = len(blocks.label)
     gain = np.full((n, n), IMPOSSIBLE)
-    histogram = np.zeros(3)
     for i in range(n):
         for j in range(i):
-            histogram[2] = pairs[i, j]
-            histogram[1] = max(pairs[i, i] + pairs[j, j] - 2.0 * pairs[i, j], 0.0)
-            histogram[0] = max(total - histogram[1] - histogram[2], 0.0)
-            both, _ = evidence_of_counts(histogram, 2, blocks.coefficients[2])
-            gain[i, j] = gain[j, i] = both - blocks.alone[i] - blocks.alone[j]
+            if blocks.size[i] == 1 and blocks.size[j] == 1:
+                gain[i, j] = gain[j, i] = _gain_of_pair(blocks, i, j, pairs)
+            elif blocks.size[i] > 0 and blocks.size[j] > 0:
+                gain[i, j] = gain[j, i] = _gain_of_merging(blocks, i, j)
     partner = np.empty(n, np.int64)  # the best one of each block
     for i in range(n):
         partner[i] = np.argmax(gain[i])
-    while True:
+    while n > 1:
         a = -1
         for i in range(n):
             if blocks.size[i] > 0 and (a < 0 or gain[i, partner[i]] > gain[a, partner[a]]):
                 a = i
         b = partner[a]
-        if n == 1 or gain[a, b] <= 0.0:
+        if gain[a, b] <= 0.0:
             return
         blocks.evidence[a] += blocks.evidence[b] + gain[a, b] - _prior_gain(blocks.size[a], blocks.size[b])
         blocks.size[a] += blocks.size[b]
         blocks.size[b] = 0
         blocks.count[a] += blocks.count[b]
-        for j in range(n):
-            if blocks.label[j] == b:
-                blocks.label[j] = a
-            gain[b, j] = gain[j, b] = IMPOSSIBLE
         for c in range(n):
+            if blocks.label[c] == b:
+                blocks.label[c] = a
             if blocks.size[c] > 0 and c != a:
-                gain[a, c] = gain[c, a] = _gain_of_merging(blocks, a, c)
+                fits = max(gain[a, c], gain[b, c]) > HOPELESS  # what fits with neither half does not fit the whole
+                gain[a, c] = gain[c, a] = _gain_of_merging(blocks, a, c) if fits else IMPOSSIBLE
+            gain[b, c] = gain[c, b] = IMPOSSIBLE
         for i in range(n):
             if blocks.size[i] > 0:
                 if i == a or partner[i] == a or partner[i] == b:
@@ -137,8 +152,22 @@ def _gain_of_merging(blocks: Blocks, a: int, b: int) -> float:
 
 
 @kept(nogil=True)
+def _gain_of_pair(blocks: Blocks, i: int, j: int, pairs: Array) -> float:
+    """Return the gain of merging two single variables, from their pair counts."""
+    total, both = blocks.weights.sum(), pairs[i, j]
+    if not _may_be_one(total, pairs[i, i], pairs[j, j], pairs[i, i], pairs[j, j], both):
+        return IMPOSSIBLE
+    histogram = np.empty(3)
+    histogram[2] = both
+    histogram[1] = max(pairs[i, i] + pairs[j, j] - 2.0 * both, 0.0)
+    histogram[0] = max(total - histogram[1] - both, 0.0)
+    union, _ = evidence_of_counts(histogram, 2, blocks.coefficients[2])
+    return union - blocks.alone[i] - blocks.alone[j]
+
+
+@kept(nogil=True)
 def _promising(first: Array, second: Array, weights: Array, m: int, k: int) -> bool:
-    """Whether two blocks might be one: not if their means differ by more than any dependence could make up for."""
+    """Whether two blocks of m and k variables might be one."""
     total, x1, y1, xx, yy, xy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for r in range(len(weights)):
         x, y, w = first[r] / m, second[r] / k, weights[r]
@@ -148,14 +177,23 @@ def _promising(first: Array, second: Array, weights: Array, m: int, k: int) -> b
         xx += w * x * x
         yy += w * y * y
         xy += w * x * y
+    return _may_be_one(total, x1, y1, xx, yy, xy)
+
+
+@kept(nogil=True)
+def _may_be_one(total: float, x1: float, y1: float, xx: float, yy: float, xy: float) -> bool:
+    """Tell from moments that are not divided by N; no, if means differ more than any dependence could make up for."""
     spread = xx + yy - 2.0 * xy
     if spread <= 1e-12 * total:
+        return True
+    against = 0.5 * (x1 - y1) ** 2 / spread
+    if against < 6.0:
         return True
     dependence, x_spread, y_spread = 0.0, xx - x1 * x1 / total, yy - y1 * y1 / total
     if x_spread > 0.0 and y_spread > 0.0:
         squared = min((xy - x1 * y1 / total) ** 2 / (x_spread * y_spread), 1.0 - 1e-9)
         dependence = -0.5 * total * log(1.0 - squared)
-    return bool(2.0 * dependence + log(total + 1.0) + 6.0 > 0.5 * (x1 - y1) ** 2 / spread)
+    return bool(2.0 * dependence + log(total + 1.0) + 6.0 > against)
 
 
 @kept(nogil=True)
@@ -207,7 +245,7 @@ def _settle(blocks: Blocks, j: int, b: int, evidence: float) -> None:
 
 @kept(nogil=True)
 def _move(blocks: Blocks) -> bool:
-    """Move each variable to where it is worth most, or let it stand alone; tell whether any was moved."""
+    """Move each variable to the block where it is worth most, or let it stand alone; tell whether any was moved."""
     n, changed = len(blocks.label), False
     single = 0
     for m in blocks.size:
@@ -224,7 +262,7 @@ def _move(blocks: Blocks) -> bool:
             target, best, best_evidence = n, blocks.alone[j] + log(others + 1.0), blocks.alone[j]
         for b in range(n):
             k = blocks.size[b]
-            if k == 0 or b == home or not _promising(blocks.bits[j], blocks.count[b], blocks.weights, 1, k):
+            if k < 2 or b == home or not _promising(blocks.bits[j], blocks.count[b], blocks.weights, 1, k):
                 continue
             histogram = np.zeros(k + 2)
             for r in range(len(blocks.weights)):

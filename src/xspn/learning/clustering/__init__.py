@@ -2,6 +2,7 @@
 
 from xspn.learning.clustering.base import Condition, Rule, Split, clusterings
 from xspn.learning.clustering.bernoulli import bernoulli_split, best_split
+from xspn.learning.clustering.contexts import contexts_split
 from xspn.learning.clustering.sklearn_clusters import gmm_split, kmeans_split
 from xspn.learning.clustering.variable import variable_split
 
@@ -12,6 +13,7 @@ __all__ = [
     "bernoulli_split",
     "best_split",
     "clusterings",
+    "contexts_split",
     "gmm_split",
     "kmeans_split",
     "variable_split",

@@ -104,7 +104,8 @@ class Split:
     Attributes:
         labels: The cluster of each row.
         responsibilities: P(second cluster | what was seen) of each row, if a row may belong to both clusters in part:
-            where cells are missing, say. None if each row belongs where its label says.
+            where cells are missing, say; with more clusters the probability of each: (rows, clusters). None if each
+            row belongs where its label says.
         variable: The position of the variable whose value tells the cluster, if the split is on one variable.
         conditions: What holds of this variable in each cluster.
         score: The gain in penalized log-likelihood over not splitting, variables taken as independent in each cluster.

@@ -1,7 +1,7 @@
 """Leaf learners: leaves for slices that are not split any further."""
 
 from xspn.learning.leaf_learners.base import BinaryLeafData, Candidate, LeafData, LeafOptions, leaf_learners
-from xspn.learning.leaf_learners.blocks import blocks_leaf
+from xspn.learning.leaf_learners.blocks import blocks_leaf, evidence_blocks_leaf
 from xspn.learning.leaf_learners.chow_liu import chow_liu_leaf
 from xspn.learning.leaf_learners.exchangeable import exchangeable_leaf
 from xspn.learning.leaf_learners.factorized import factorized_leaf
@@ -15,6 +15,7 @@ __all__ = [
     "best_of",
     "blocks_leaf",
     "chow_liu_leaf",
+    "evidence_blocks_leaf",
     "exchangeable_leaf",
     "factorized_leaf",
     "leaf_learners",

@@ -1,4 +1,7 @@
-"""A product of exchangeable blocks of variables with indistinguishable means, as in exchangeable variable models."""
+"""A product of exchangeable blocks: of variables with indistinguishable means, or of best evidence."""
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import stdtr
@@ -15,19 +18,43 @@ def blocks_by(make: LeafLearner) -> LeafLearner:
 
     def blocks(data: BinaryLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
         found = blocks_of_similar_means(data.own.ones, data.own.seen, options.block_level)
-        parts = [(make, block) for block in found if len(block) > 1]
-        alone = [int(block[0]) for block in found if len(block) == 1]
-        if alone:  # variables in blocks of their own, in one go
-            parts.append((factorized_leaf, np.array(alone)))
-        nodes: list[Node] = []
-        leave_one_out = np.zeros(len(data.own.rows()[0]))
-        for make_part, columns in parts:
-            leaf = make_part(data.part(columns), variables[columns], options)
-            nodes += leaf.node.children if isinstance(leaf.node, Product) else [leaf.node]
-            leave_one_out += leaf.leave_one_out
-        return Candidate("blocks", nodes[0] if len(nodes) == 1 else Product(nodes), leave_one_out)
+        return _product(data, variables, options, [(make, block) for block in found])
 
     return blocks
+
+
+def evidence_blocks_leaf(data: BinaryLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
+    """Return the product of the blocks of best evidence, each with the law of its counts that has most evidence."""
+    from xspn.learning.blocks.laws import HISTOGRAM  # takes numba along
+
+    found = data.own.exchangeable_blocks
+    parts = [
+        (one_row_of_counts if law == HISTOGRAM else beta_binomial_leaf, block)
+        for law, block in zip(found.law.tolist(), found.blocks, strict=True)
+    ]
+    return _product(data, variables, options, parts)
+
+
+def one_row_of_counts(data: BinaryLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
+    """Return an exchangeable leaf smoothed by one row in all, as the evidence of its counts supposes."""
+    return exchangeable_leaf(data, variables, replace(options, smoothing=1.0 / (len(variables) + 1)))
+
+
+def _product(
+    data: BinaryLeafData, variables: IntArray, options: LeafOptions, blocks: Sequence[tuple[LeafLearner, IntArray]]
+) -> Candidate:
+    """Return the product of the leaves that learners make of blocks; single variables are made in one go."""
+    parts = [(make, block) for make, block in blocks if len(block) > 1]
+    alone = [int(block[0]) for _, block in blocks if len(block) == 1]
+    if alone:
+        parts.append((factorized_leaf, np.array(alone)))
+    nodes: list[Node] = []
+    leave_one_out = np.zeros(len(data.own.rows()[0]))
+    for make, columns in parts:
+        leaf = make(data.part(columns), variables[columns], options)
+        nodes += leaf.node.children if isinstance(leaf.node, Product) else [leaf.node]
+        leave_one_out += leaf.leave_one_out
+    return Candidate("blocks", nodes[0] if len(nodes) == 1 else Product(nodes), leave_one_out)
 
 
 def blocks_of_similar_means(ones: FloatArray, total: FloatArray | float, level: float) -> list[IntArray]:

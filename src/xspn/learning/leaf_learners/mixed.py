@@ -1,4 +1,4 @@
-"""Mixtures of the leaves of several learners: of all of them ("auto"), or of as few as predict best ("sparse")."""
+"""Mixtures of the leaves of several learners: of all ("auto"), or of as few as predict best ("sparse", "evidence")."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -10,7 +10,7 @@ from xspn.core.logspace import logsumexp_quiet
 from xspn.graph.nodes import Sum
 from xspn.learning.em.weights import fit_mixture_weights
 from xspn.learning.leaf_learners.base import BinaryLeafData, Candidate, LeafLearner, LeafOptions, leaf_learners
-from xspn.learning.leaf_learners.blocks import sparse_blocks_leaf
+from xspn.learning.leaf_learners.blocks import evidence_blocks_leaf, sparse_blocks_leaf
 from xspn.learning.leaf_learners.chow_liu import chow_liu_leaf
 from xspn.learning.leaf_learners.factorized import factorized_leaf
 
@@ -22,15 +22,15 @@ WEIGHT_TOLERANCE = 1e-3
 Chooser = Callable[[Sequence[Candidate], FloatArray], Candidate]
 
 
-def mixed_by(choose: Chooser) -> LeafLearner:
-    """Return the leaf learner that makes all candidates and lets `choose` mix them."""
+def mixed_by(choose: Chooser, blocks: LeafLearner = sparse_blocks_leaf) -> LeafLearner:
+    """Return the leaf learner that makes all candidates, `blocks` among them, and lets `choose` mix them."""
 
     def learn(data: BinaryLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
         if len(variables) == 1:
             return factorized_leaf(data, variables, options)
         learners: list[LeafLearner] = [factorized_leaf]
         if options.exchangeable:
-            learners.append(sparse_blocks_leaf)
+            learners.append(blocks)
         if not data.own.constant().all():  # constant variables have no mutual information that a tree could show
             learners.append(chow_liu_leaf)
         return choose([make(data, variables, options) for make in learners], data.own.rows()[1])
@@ -71,3 +71,4 @@ def stack(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: floa
 
 leaf_learners.add("auto", mixed_by(stack))
 leaf_learners.add("sparse", mixed_by(best_of))
+leaf_learners.add("evidence", mixed_by(best_of, evidence_blocks_leaf))

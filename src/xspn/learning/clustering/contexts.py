@@ -1,0 +1,49 @@
+"""Contexts by evidence: clusters of rows in each of which the variables form exchangeable blocks."""
+
+import numpy as np
+from scipy.special import betaln
+
+from xspn.core.arrays import FloatArray
+from xspn.learning.clustering.base import Split, clusterings
+from xspn.learning.clustering.bernoulli import best_split
+from xspn.learning.summary import BinarySummary
+from xspn.leaves.chow_liu_tree import most_informative_tree
+
+SMALLEST_RESPONSIBILITY = 0.01  # of a context for a row; what is less goes to the others
+
+
+def contexts_split(summary: BinarySummary, seed: int) -> Split | None:
+    """Return the contexts of best evidence, as many as there are, with their responsibilities for each row.
+
+    Where there is one context only, or a Chow-Liu tree has more evidence than several, rows are split in two as "auto"
+    does: a tree that is learned below may still predict better.
+    """
+    from xspn.learning.blocks.contexts import find_contexts  # takes numba along
+
+    cells, weights = summary.rows()
+    found = find_contexts(cells.astype(np.uint8), weights, seed)
+    if len(found.contexts) == 1 or found.evidence < evidence_of_tree(summary):
+        return best_split(summary, seed)
+    own = np.where(found.responsibilities < SMALLEST_RESPONSIBILITY, 0.0, found.responsibilities)
+    own /= own.sum(axis=1, keepdims=True)
+    own = own[:, weights @ own > 0]
+    return Split(np.argmax(own, axis=1), own) if own.shape[1] > 1 else best_split(summary, seed)
+
+
+def evidence_of_tree(summary: BinarySummary) -> float:
+    """Return the log-evidence of the Chow-Liu tree: Beta(½, ½) priors, all trees equally likely beforehand."""
+    n, total, ones = summary.n, summary.total, summary.ones
+    parents, both = most_informative_tree(summary.pairs, ones, total, 0.0)
+    root, children = int(np.argmin(parents)), np.flatnonzero(parents >= 0)
+    above, n11 = ones[parents[children]], both[children]
+    of_edges = _evidence_of_bits(n11, above - n11)
+    of_edges += _evidence_of_bits(ones[children] - n11, total - above - ones[children] + n11)
+    of_root = _evidence_of_bits(ones[root], total - ones[root])
+    return float(of_edges.sum() + of_root - max(n - 2, 0) * np.log(n))  # there are n^(n − 2) trees
+
+
+def _evidence_of_bits(ones: FloatArray, zeros: FloatArray) -> FloatArray:
+    return np.asarray(betaln(np.maximum(ones, 0.0) + 0.5, np.maximum(zeros, 0.0) + 0.5) - betaln(0.5, 0.5))
+
+
+clusterings.add("contexts", contexts_split)
