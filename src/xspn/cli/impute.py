@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from xspn.cli.inputs import add_table_options, read_model, read_table, refuse_two_inputs, seed_of
-from xspn.cli.output import add_formula_option, check_outputs, say
+from xspn.cli.output import STDOUT, add_formula_option, check_outputs, print_json, say
 
 METHODS = ("marginal", "mpe", "sample")
 AS_TEXT = ("csv", "tsv")  # where cells that were observed stay as they were written, to the last digit
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
     parser.add_argument("-o", "--output", metavar="FILE", help="csv, json or parquet (default: CSV to standard output)")
     add_formula_option(parser)
-    parser.add_argument("--json", action="store_true", help="JSON instead of CSV on standard output")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs: the rows, or what -o wrote")
     add_table_options(parser)
 
 
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from xspn.estimators.completion import completed
 
     refuse_two_inputs(args.model, args.table)
-    kind = "json" if args.json and args.output in (None, "-") else format_of(args.output)
+    kind = "json" if args.json and args.output in (None, STDOUT) else format_of(args.output)
     check_outputs([args.output], [args.model, args.table])
     seed = seed_of(args)
     circuit, _ = read_model(args.model)
@@ -48,8 +48,11 @@ def run(args: argparse.Namespace) -> int:
         seen = cells if kind in AS_TEXT else table.typed_cells(table.index(name), _has_text(own))
         out.append([value if cell is None else cell for cell, value in zip(seen, own, strict=True)])
     write_table_file(args.output, table.names, out, kind, args.escape_formulas)
-    if args.output not in (None, "-"):
-        say(f"{n_filled:,} cells filled, {table.n_rows:,} rows written to {args.output}")
+    if args.output in (None, STDOUT):
+        return 0
+    if args.json:
+        return print_json({"filled": n_filled, "rows": table.n_rows, "output": args.output})
+    say(f"{n_filled:,} cells filled, {table.n_rows:,} rows written to {args.output}")
     return 0
 
 
