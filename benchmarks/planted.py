@@ -2,9 +2,9 @@
 
     python benchmarks/planted.py [blocks contexts laws nested chain observed mixed] [--seeds 10] [--rows 1000 10000]
 
-Each line is the mean over seeds (and the worst seed) of the log-likelihood lost against the truth on fresh rows, in nats
-per row; the parameters relative to the truth's; how well blocks are recovered, as the adjusted Rand index of the leaves'
-scopes on the likeliest path of a row; processor seconds. `--option exchangeability=global` compares other settings.
+Each line is the mean over seeds (and the worst seed) of the log-likelihood lost against the truth on fresh rows, in
+nats per row; the parameters relative to the truth's; how well blocks are recovered, as the adjusted Rand index of the
+leaves' scopes on the likeliest path of a row; processor seconds. `--option exchangeability=global` for other settings.
 """
 
 import time
@@ -87,7 +87,8 @@ def main() -> None:
                 good &= rows < 10_000 or rand >= LEAST_RAND
                 print(
                     f"{family:<12}{n:9d}{rows:8d}   {lost:.4f} ({found[:, 0].max():.4f})   {size:8.2f} "
-                    f"({found[:, 1].max():.2f})   {rand:12.3f} ({found[:, 2].min():.3f})   {seconds:9.2f}   {verdict(bool(good))}",
+                    f"({found[:, 1].max():.2f})   {rand:12.3f} ({found[:, 2].min():.3f})   {seconds:9.2f}   "
+                    f"{verdict(bool(good))}",
                     flush=True,
                 )
 

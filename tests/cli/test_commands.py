@@ -468,6 +468,31 @@ def test_impossible_rows_are_written_as_json(run, tmp_path):
     assert strict(run("score", tmp_path / "m.json", table, "--json")[1])["log_likelihoods"] == [0.0, "-inf"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (["score", "m.json", "t.csv"], "log_likelihoods"),
+        (["classify", "m.json", "t.csv", "--target", "a"], "predicted"),
+        (["impute", "m.json", "t.csv"], None),
+        (["sample", "m.json", "-n", "2"], None),
+    ],
+)
+def test_json_stands_alone_on_standard_output(run, tmp_path, monkeypatch, arguments, key):
+    """One JSON value, whether the rows go there by default, by name, or to a file."""
+    monkeypatch.chdir(tmp_path)
+    save(Circuit(Categorical(0, [0.25, 0.75]), names=["a"]), tmp_path / "m.json")
+    write_csv(tmp_path / "t.csv", ["a"], [[0], ["NA"]])
+    status, by_default, _ = run(*arguments, "--json")
+    assert status == 0
+    status, by_name, _ = run(*arguments, "-o", "-", "--json")
+    assert (status, strict(by_name)) == (0, strict(by_default))
+    assert key is None or len(strict(by_name)[key]) == 2
+    status, to_file, _ = run(*arguments, "-o", "out.csv", "--json")
+    assert status == 0
+    assert not to_file or isinstance(strict(to_file), dict)
+    assert (tmp_path / "out.csv").read_text().count("\n") == 3
+
+
 def test_imputed_json_has_the_types_of_the_data(run, tmp_path):
     rng = np.random.default_rng(0)
     rows = [

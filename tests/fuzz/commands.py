@@ -392,7 +392,7 @@ def case(rng, folder):
     if status == USAGE:
         assert err.strip().splitlines()[-1].lstrip("\r").startswith("xspn"), f"no reason was said: {shown}"
     check_files(files, folder, arguments, shown)
-    if status == 0 and "--json" in arguments and b"{" in out:
+    if status == 0 and "--json" in arguments and "--help" not in arguments and out:
         strict_json(out, shown)
     return {0: "done", 1: "failed", USAGE: "refused"}[status]
 

@@ -1,11 +1,13 @@
 """What a circuit means, computed from its parameters by the textbook: slow, obvious, and without the engine.
 
 Discrete variables are enumerated; real ones are integrated out leaf by leaf, which for normal distributions is leaving
-rows and columns of the covariance matrix out. Everything is in log space, so nothing underflows, and in long doubles
-where the machine has them: differences of logarithms of -1e9 keep their digits.
+rows and columns of the covariance matrix out. Everything is in log space, so nothing underflows. Densities of real
+variables, of which the logarithm may be -1e14, are set apart as exact fractions, so that what is added to them, and
+differences between them, keep their digits; the rest is in long doubles where the machine has them.
 """
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property, wraps
 from itertools import product
 
@@ -167,37 +169,63 @@ class Definition:
         out[:, self.discrete] = np.array(table, dtype=float).reshape(len(table), len(self.discrete))
         return out
 
-    def whole_log(self, rows):
-        """The log-probability of rows of which all discrete variables are known."""
+    @once_a_row
+    def densities(self, row):
+        """For each node the log-density of what the row knows of real variables, in its best possible component.
+
+        As fractions; None where the row knows discrete variables to be what they cannot be.
+        """
         graph, values = self.circuit.graph, []
         for node in graph.nodes:
             below = [values[child] for child in graph.child_ids(node)]
             if isinstance(node, Leaf):
-                values.append(leaf_log(node, rows[:, list(node.variables)]).astype(np.longdouble))
+                own = self._evidence(node, row[list(node.variables)])
+                values.append(None if np.isneginf(own) else Fraction(0 if normal_parameters(node) is None else own))
             elif isinstance(node, Sum):
-                terms = [log(w) + own if w > 0 else np.full(len(rows), -np.inf)
-                         for w, own in zip(node.weights, below, strict=True)]  # fmt: skip
+                possible = [part for w, part in zip(node.weights, below, strict=True) if w > 0 and part is not None]
+                values.append(max(possible, default=None))
+            else:
+                values.append(None if None in below else sum(below))
+        return values
+
+    def above_densities(self, rows, densities):
+        """The log-probability of rows of which all discrete variables are known, less the densities of real ones."""
+        graph, values = self.circuit.graph, []
+        for node, density in zip(graph.nodes, densities, strict=True):
+            children = graph.child_ids(node)
+            if density is None:
+                values.append(np.full(len(rows), -np.inf, dtype=np.longdouble))
+            elif isinstance(node, Leaf):
+                own = np.zeros(len(rows)) if normal_parameters(node) else leaf_log(node, rows[:, list(node.variables)])
+                values.append(own.astype(np.longdouble))
+            elif isinstance(node, Sum):
+                terms = [log(w) + (values[child] + float(densities[child] - density))
+                         for w, child in zip(node.weights, children, strict=True)
+                         if w > 0 and densities[child] is not None]  # fmt: skip
                 values.append(np.logaddexp.reduce(terms))
             else:
-                values.append(np.sum(below, axis=0))
+                values.append(np.sum([values[child] for child in children], axis=0))
         return values[-1]
 
-    @cached_property
-    def _of_assignments(self):
-        return self.whole_log(self.all_assignments)
-
     @once_a_row
-    def joint(self, row):
-        """log P(assignment, what the row says): (assignments,), −inf where they disagree."""
+    def relative_joint(self, row):
+        """log P(assignment, what the row says), less the root's density: (assignments,), −inf where they disagree."""
         known = [v for v in self.discrete if not np.isnan(row[v])]
         agrees = (self.all_assignments[:, known] == row[known]).all(axis=1)
         if np.isnan(row[self.real]).all():
             return np.where(agrees, self._of_assignments, -np.inf)
         out = np.full(len(self.all_assignments), -np.inf, dtype=np.longdouble)
-        rows = self.all_assignments[agrees]
-        rows[:, self.real] = row[self.real]
-        out[agrees] = self.whole_log(rows)
+        out[agrees] = self.above_densities(self.all_assignments[agrees], self.densities(row))
         return out
+
+    @cached_property
+    def _of_assignments(self):
+        return self.above_densities(self.all_assignments, self.densities(np.full(self.circuit.n_variables, np.nan)))
+
+    def joint(self, row):
+        """log P(assignment, what the row says): (assignments,), −inf where they disagree."""
+        density = self.densities(row)[-1]
+        return self.relative_joint(row) + np.longdouble(0 if density is None else float(density))
 
     def log_likelihood(self, rows):
         return np.array([log_sum(self.joint(row)) for row in rows], dtype=float)
@@ -205,7 +233,7 @@ class Definition:
     @once_a_row
     def marginals(self, row):
         """P(variable = value | row): {variable: (values,)}."""
-        joint = self.joint(row)
+        joint = self.relative_joint(row)
         total = log_sum(joint)
         return {
             v: np.exp([log_sum(joint[self.all_assignments[:, v] == k]) - total for k in range(self.sizes[v])]).astype(
@@ -215,7 +243,7 @@ class Definition:
         }
 
     def count_distribution(self, variables, row):
-        joint = self.joint(row)
+        joint = self.relative_joint(row)
         ones = (self.all_assignments[:, variables] == 1).sum(axis=1)
         return np.exp([log_sum(joint[ones == k]) - log_sum(joint) for k in range(len(variables) + 1)]).astype(float)
 

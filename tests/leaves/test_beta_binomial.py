@@ -1,5 +1,8 @@
 """The beta-binomial leaf against scipy's, and its fit against a search that knows no derivatives."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -106,10 +109,43 @@ def test_what_it_refuses():
         BetaBinomial.uniform([0, 1], ValueCounts(3))
 
 
-def test_conditioning_keeps_the_digits_of_what_is_all_but_impossible():
-    leaf = BetaBinomial(range(4), 0.8531139108655484, 1e6)
-    known = np.array([1.0, np.nan, np.nan, np.nan])
-    rest, log_evidence = leaf.condition(known)
-    rows = np.array([[1.0, 0, 0, 0], [1.0, 1, 1, 0], [1.0, 1, 0, 0]])
-    expected = leaf.log_prob(rows) - log_evidence
-    np.testing.assert_allclose(rest.log_prob(rows[:, 1:]), expected, rtol=1e-13)
+@pytest.mark.parametrize(
+    ("mean", "dispersion", "known"),
+    [
+        (0.8531139108655484, 1e6, [1]),
+        (1 - 1e-9, 3.0, [1, 1]),
+        (1 - 2**-53, 1e-6, [1, 1, 1]),
+        (1 - 1e-9, 1e-7, [0, 1]),
+        (0.3, 1e9, [1, 1]),
+    ],
+)
+def test_conditioning_keeps_the_digits_of_what_is_all_but_impossible(mean, dispersion, known):
+    n = 6
+    leaf = BetaBinomial(range(n), mean, dispersion)
+    rest, _ = leaf.condition(np.array([*known, *[np.nan] * (n - len(known))], dtype=float))
+    for t in range(n - len(known) + 1):
+        bits = [1] * t + [0] * (n - len(known) - t)
+        exact = urn(mean, dispersion, known + bits) / urn(mean, dispersion, known)
+        found = rest.log_prob(np.array([bits], dtype=float))[0]
+        assert found == pytest.approx(log_of(exact), rel=1e-14, abs=1e-14)
+
+
+def urn(mean, dispersion, bits):
+    """The probability of drawing these bits, as a fraction."""
+    p, growth, chance, ones = Fraction(mean), Fraction(dispersion), Fraction(1), 0
+    for drawn, bit in enumerate(bits):
+        favored = p + growth * ones if bit else 1 - p + growth * (drawn - ones)
+        chance *= favored / (1 + growth * drawn)
+        ones += bit
+    return chance
+
+
+def log_of(fraction):
+    """The logarithm of a fraction, to all digits also near 1."""
+    return math.log1p(float(fraction - 1)) if fraction > 0.5 else math.log(float(fraction))
+
+
+def test_conditioned_independent_bits_are_what_they_were():
+    rest, _ = BetaBinomial(range(3), 1 - 1e-9, 0.0).condition(np.array([1.0, np.nan, np.nan]))
+    assert isinstance(rest, BetaBinomial)
+    assert (rest.mean, rest.dispersion) == (1 - 1e-9, 0.0)

@@ -195,3 +195,19 @@ def test_fitting_a_large_leaf(spread):
     assert np.isfinite(leaf.log_weights).all()
     assert abs(leaf.class_probabilities.sum() - 1) < 1e-9
     assert (leaf.log_prob(rows) > start.log_prob(rows)).all()
+
+
+@pytest.mark.parametrize("statistic", [Count(), ValueCounts(3), Total(3), Blocks([[0, 1], [2]])], ids=repr)
+def test_conditioning_on_what_is_hardly_possible(statistic):
+    n = 3
+    zeros = int(statistic.of(np.zeros((1, n)))[0])
+    log_weights = -1e9 - np.arange(statistic.size(n)) / 4  # all exact, and so are their differences
+    log_weights[zeros] = 0.0
+    leaf = Exchangeable(range(n), log_weights, statistic)
+    row = np.array([1.0, np.nan, np.nan])
+    rest, log_evidence = leaf.condition(row)
+    whole = np.column_stack([np.ones((4, 1)), [[0, 0], [0, 1], [1, 0], [1, 1]]])
+    found, expected = rest.log_prob(whole[:, 1:]), leaf.log_prob(whole)
+    np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=0, atol=1e-14)
+    assert abs(rest.class_probabilities.sum() - 1) < 1e-14
+    assert log_evidence == leaf.log_prob(row[None])[0]

@@ -204,6 +204,48 @@ def test_both_probabilities_of_a_tree_are_kept_in_files(tmp_path):
         assert again.log_likelihood([[0, np.nan]])[0] == pytest.approx(np.log(1e-20 / 0.75), rel=1e-13)
 
 
+# -- evidence far from everything --------------------------------------------------------------------------------------
+
+
+def shared_far_leaf(weights, chances):
+    """A mixture of bits beside one real leaf that all components share: it says nothing about them."""
+    far = Gaussian(2, mean=0.0, std=1.0)
+    inner = [Sum([0.3, 0.7], [Product([Bernoulli(1, p=q), far]) for q in (p, 1 - p / 2)]) for p in chances]
+    return Circuit(Sum(weights, [Product([Bernoulli(0, p=p), own]) for p, own in zip(chances, inner, strict=True)]))
+
+
+@pytest.mark.parametrize("value", [1e3, 1e6, 1e10])
+@pytest.mark.parametrize("backend", ["numpy", "numba", "torch"])
+def test_far_evidence_that_all_components_share_changes_nothing(value, backend):
+    pytest.importorskip(backend)
+    weights, chances = [0.3, 0.2, 0.5], [0.1, 0.35, 0.8]
+    circuit = shared_far_leaf(weights, chances)
+    row = np.array([np.nan, np.nan, value])
+    expected = circuit.marginals(np.full((1, 3), np.nan))[0, :2]
+    assert expected[0, 1] == pytest.approx(np.dot(weights, chances), rel=1e-15)
+    np.testing.assert_allclose(circuit.to(backend).marginals(row[None])[0, :2], expected, rtol=1e-14)
+    drawn = circuit.to(backend).sample(4000, given=row, random_state=0)[:, :2].mean(axis=0)
+    np.testing.assert_allclose(drawn, expected[:, 1], atol=0.04)  # five deviations
+
+
+@pytest.mark.parametrize("value", [1e3, 1e6, 1e10])
+def test_conditioning_on_far_evidence_keeps_the_weights(value):
+    weights, chances = [0.3, 0.2, 0.5], [0.1, 0.35, 0.8]
+    circuit = shared_far_leaf(weights, chances)
+    row = np.array([np.nan, np.nan, value])
+    np.testing.assert_allclose(circuit.condition(row).root.weights, weights, rtol=1e-15)
+    unconditional = circuit.count_distribution([0, 1])
+    np.testing.assert_allclose(circuit.count_distribution([0, 1], row), unconditional, rtol=1e-14)
+
+
+def test_conditioning_weighs_small_weights_against_small_probabilities():
+    """Neither 1e-300 nor exp(−800) may be rounded to zero on the way to a posterior in which both count."""
+    near, off = Gaussian(1, mean=0.0, std=1.0), Gaussian(1, mean=40.0, std=1.0)
+    circuit = Circuit(Sum([1e-300, 1.0], [Product([Bernoulli(0, p=1.0), near]), Product([Bernoulli(0, p=0.0), off])]))
+    chance = np.exp(circuit.condition([np.nan, 0.0]).log_likelihood([[0, np.nan]])[0])
+    assert chance == pytest.approx(np.exp(-800 + 300 * np.log(10)), rel=1e-12)
+
+
 # -- leaves ------------------------------------------------------------------------------------------------------------
 
 

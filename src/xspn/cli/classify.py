@@ -8,7 +8,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from xspn.cli.inputs import add_model_and_table, add_table_options, matching, read_model, read_table, refuse_two_inputs
-from xspn.cli.output import add_rows_output, check_outputs, number, print_facts, print_json
+from xspn.cli.output import STDOUT, add_rows_output, check_outputs, number, print_facts, print_json
 from xspn.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ def run(args: argparse.Namespace) -> int:
     chances = _posterior(circuit, codes, target, domain.cardinality)
     predicted = [labels[int(code)] for code in chances.argmax(axis=1)]
     quality = _quality(chances, codes[:, target])
-    if args.json and args.output is None:
+    if args.json and args.output in (None, STDOUT):
         rows = [dict(zip(map(str, labels), map(float, own), strict=True)) for own in chances]
         return print_json({"target": args.target, "predicted": predicted, "probabilities": rows, **quality})
     names = [args.target, *(f"P({args.target}={label})" for label in labels)]
     values = [predicted, *([float(p) for p in column] for column in chances.T)]
     write_table_file(args.output, names, values, escape_formulas=args.escape_formulas)
-    if args.output in (None, "-"):
+    if args.output in (None, STDOUT):
         return 0
     if args.json:
         return print_json({"target": args.target, **quality})

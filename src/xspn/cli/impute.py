@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from xspn.cli.inputs import add_model_and_table, add_table_options, read_model, read_table, refuse_two_inputs, seed_of
-from xspn.cli.output import add_rows_output, check_outputs, say
+from xspn.cli.output import STDOUT, add_rows_output, check_outputs, print_json, say
 
 METHODS = ("marginal", "mpe", "sample")
 AS_TEXT = ("csv", "tsv")  # where cells that were observed stay as they were written, to the last digit
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
     add_rows_output(parser)
-    parser.add_argument("--json", action="store_true", help="JSON instead of CSV on standard output")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs: the rows, or what -o wrote")
     add_table_options(parser)
 
 
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from xspn.estimators.base import completed
 
     refuse_two_inputs(args.model, args.table)
-    kind = "json" if args.json and args.output in (None, "-") else format_of(args.output)
+    kind = "json" if args.json and args.output in (None, STDOUT) else format_of(args.output)
     check_outputs([args.output], [args.model, args.table])
     seed = seed_of(args)
     circuit, _ = read_model(args.model)
@@ -46,8 +46,11 @@ def run(args: argparse.Namespace) -> int:
         seen = cells if kind in AS_TEXT else table.typed_cells(table.index(name), _has_text(own))
         out.append([value if cell is None else cell for cell, value in zip(seen, own, strict=True)])
     write_table_file(args.output, table.names, out, kind, args.escape_formulas)
-    if args.output not in (None, "-"):
-        say(f"{n_filled:,} cells filled, {table.n_rows:,} rows written to {args.output}")
+    if args.output in (None, STDOUT):
+        return 0
+    if args.json:
+        return print_json({"filled": n_filled, "rows": table.n_rows, "output": args.output})
+    say(f"{n_filled:,} cells filled, {table.n_rows:,} rows written to {args.output}")
     return 0
 
 

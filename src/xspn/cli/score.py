@@ -15,7 +15,7 @@ from xspn.cli.inputs import (
     refuse_two_inputs,
     stays_out_of_core,
 )
-from xspn.cli.output import check_outputs, number, print_facts, print_json
+from xspn.cli.output import STDOUT, check_outputs, number, print_facts, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     circuit, _ = read_model(args.model)
     with on_cluster(args.cluster):
         scores, lines = _scores(args, circuit)
-    if args.output is not None:
+    if args.output is not None and not (args.json and args.output == STDOUT):  # JSON has them all, and stands alone
         write_table_file(args.output, ["log_likelihood"], [[float(score) for score in scores]])
     possible = scores[np.isfinite(scores)]
     error = float(possible.std(ddof=1) / np.sqrt(len(possible))) if len(possible) > 1 else float("nan")
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
                 "log_likelihoods": [float(score) for score in scores],
             }
         )
-    if args.output == "-":
+    if args.output == STDOUT:
         return 0
     facts = [("rows", f"{len(scores):,}"), ("mean log-likelihood", f"{number(float(scores.mean()))} nats per row")]
     facts += [("standard error", number(error))] if len(possible) > 1 else []

@@ -107,13 +107,22 @@ def flows(
 
 
 def _responsibilities(step: SumStep, values: FloatArray) -> list[FloatArray]:
-    """Return the responsibility of each child of each sum, one array per place: (sums, rows)."""
+    """Return the responsibility of each child of each sum, one array per place: (sums, rows).
+
+    The sum's value comes off before weights are added, and they are divided by their own sum: beside a logarithm of
+    −1e10 those of weights lose half of their digits, and such a value has lost as many itself.
+    """
     total = values[step.start : step.stop]
     shift = np.where(np.isneginf(total), 0.0, total)
-    return [
-        np.exp(values[child] + weight[:, None] - shift)
+    fractions = [
+        np.exp(values[child] - shift + weight[:, None])
         for child, weight in zip(step.children, step.log_weights, strict=True)
     ]
+    whole = sum(fractions)
+    whole = np.where(whole > 0.0, whole, 1.0)
+    for fraction in fractions:
+        fraction /= whole
+    return fractions
 
 
 def choose_best(program: Program, values: FloatArray, which: IntArray | None = None) -> BoolArray:
@@ -157,7 +166,10 @@ def _walk(program: Program, values: FloatArray, choose: Chooser, which: IntArray
             active[step.children.indices[edges], np.repeat(row, lengths)] = True
         else:
             children = step.children[:, node]
-            chosen = choose(values[children, column[row]] + step.log_weights[:, node])
+            below = values[children, column[row]]
+            largest = below.max(axis=0)
+            below -= np.where(np.isneginf(largest), 0.0, largest)  # before weights, which would lose their digits
+            chosen = choose(below + step.log_weights[:, node])
             active[children[chosen, np.arange(len(node))], row] = True
     return active
 

@@ -8,6 +8,8 @@ import numpy as np
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import LeafNode, Node, Product, Sum
 
+LEAST_WEIGHT = float(np.finfo(np.float64).tiny)  # smaller numbers have fewer digits
+
 
 def simplify(root: Node) -> Node:
     """Prune trivial nodes, merge nested ones and share equal sub-circuits, in that order."""
@@ -55,16 +57,16 @@ def merge(root: Node) -> Node:
     """
     graph = Graph(root)
     swallowed_by: dict[int, int] = {}  # the place of a nested node → that of its only parent, of the same kind
-    least = np.ones(len(graph))  # the smallest weight above 0 that a node would have with all that it has swallowed
+    least = [1.0] * len(graph)  # the smallest weight above 0 that a node would have with all that it has swallowed
     for place, node in enumerate(graph.nodes):
-        weights = node.weights if isinstance(node, Sum) else np.ones(len(node.children))
+        weights = node.weights.tolist() if isinstance(node, Sum) else [1.0] * len(node.children)
         for weight, child in zip(weights, graph.child_ids(node), strict=True):
-            mergeable = type(graph.nodes[child]) is type(node) and graph.n_parents[child] == 1
-            product = weight * least[child] if mergeable else weight
-            if mergeable and (weight == 0 or product >= np.finfo(float).tiny):
-                swallowed_by[child] = place
+            if type(graph.nodes[child]) is type(node) and graph.n_parents[child] == 1:
+                product = weight * least[child]
+                if weight == 0 or product >= LEAST_WEIGHT:
+                    swallowed_by[child], weight = place, product
             if weight > 0:
-                least[place] = min(least[place], product if swallowed_by.get(child) == place else weight)
+                least[place] = min(least[place], weight)
     built: dict[int, Node] = {}
     for place, node in enumerate(graph.nodes):
         if place not in swallowed_by:

@@ -152,10 +152,13 @@ def _posterior(node: Sum, children: Sequence[Remainder]) -> Remainder:
     live = np.flatnonzero((node.weights > 0) & ~np.isneginf(logs))
     if not len(live):
         return None, -np.inf
-    terms = np.log(node.weights[live]) + logs[live]
-    total = float(np.logaddexp.reduce(terms))
+    # Evidence comes off before weights are added: beside a logarithm of −1e10 those of weights lose half their digits.
+    largest = logs[live].max()
+    terms = np.log(node.weights[live]) + (logs[live] - largest)
+    within = float(np.logaddexp.reduce(terms))
+    total = float(largest + within)
     left = [child for k in live if (child := children[int(k)][0]) is not None]
     if not left:
         return None, total
-    weights = np.exp(terms - total)
+    weights = np.exp(terms - within)
     return (left[0] if len(left) == 1 else Sum(weights / weights.sum(), left)), total

@@ -30,11 +30,11 @@ class Record:
     conditions: tuple[Condition, ...] = ()  # what holds of it in each
     rule: Rule | None = None  # which child of a sum out-of-core rows belong to
     extra: list[list[Node]] = field(default_factory=list)  # leaves beside each child of a sum
+    below: list[Task] = field(default_factory=list)
+    children: list[int] = field(default_factory=list)  # the records of the tasks below
     score: float = 0.0  # the leave-one-out score of the finished node; of a sum, the entropy of its responsibilities
     instead: Candidate | None = None  # the leaf that might take the place of a sum
     instead_score: float = 0.0
-    below: list[Task] = field(default_factory=list)
-    children: list[int] = field(default_factory=list)  # the records of the tasks below
 
     @property
     def has_indicators(self) -> bool:

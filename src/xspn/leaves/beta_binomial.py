@@ -17,7 +17,7 @@ from xspn.leaves.exchangeable import Exchangeable
 from xspn.statistics import Count, Statistic
 
 LARGEST_DISPERSION = 1e9
-FEWEST_ZEROS = 1e-4  # nearer to 1 a mean has not the digits that the chance of a zero needs: each count has its own
+FEWEST_ZEROS = 1e-4  # a mean nearer to 1 has lost, by being rounded, more than four digits of the chance of a zero
 
 
 @register
@@ -26,7 +26,8 @@ class BetaBinomial(Exchangeable):
 
     The bits are what is drawn from an urn when every ball that is drawn goes back with `dispersion` more of its color:
     independent at 0, and the larger, the more alike. Where rows are few, two numbers are learned more reliably than one
-    for each count. Any subset of the bits, and what is left when some are known, is a leaf of the same kind.
+    for each count. Any subset of the bits is a leaf of the same kind. So is what is left when some are known, unless
+    the mean would be so near to 1 that rounding it changes the chance of a zero: then it is an `Exchangeable` leaf.
 
     Args:
         variables: The variables of the leaf.
@@ -135,9 +136,12 @@ class BetaBinomial(Exchangeable):
         if not rest or np.isneginf(log_evidence):
             return None, log_evidence
         seen, ones = len(x) - len(rest), float(np.nansum(x))
+        if self.dispersion == 0.0:  # independent bits: nothing is learned
+            return BetaBinomial(rest, self.mean, 0.0), log_evidence
         grown = 1.0 + seen * self.dispersion
-        if 0.0 < (1.0 - self.mean + (seen - ones) * self.dispersion) / grown < FEWEST_ZEROS:
-            return super().condition(x)
+        if 0.0 < (1.0 - self.mean) + (seen - ones) * self.dispersion < FEWEST_ZEROS * grown:
+            log_weights = log_weights_of(len(rest), self.mean, self.dispersion, ones, seen - ones)
+            return Exchangeable(rest, log_weights), log_evidence
         mean = min((self.mean + ones * self.dispersion) / grown, 1.0)
         return BetaBinomial(rest, mean, self.dispersion / grown), log_evidence
 
@@ -207,19 +211,25 @@ def parameters_of_counts(counts: FloatArray, n: int, smoothing: Smoothing) -> tu
     return np.minimum(means, 1.0), dispersions
 
 
-def log_weights_of(n: int, mean: FloatArray | float, dispersion: FloatArray | float) -> FloatArray:
+def log_weights_of(
+    n: int, mean: FloatArray | float, dispersion: FloatArray | float, ones: float = 0.0, zeros: float = 0.0
+) -> FloatArray:
     """Return the log-probability of each assignment with t ones, t = 0..n, for one leaf or many: (..., n + 1).
 
-    Logarithms are added up in extended precision: twenty thousand of them would lose the ninth digit of the sum.
+    `ones` and `zeros` were drawn from the urn before. Logarithms are added up in extended precision: twenty thousand of
+    them would lose the ninth digit of the sum.
     """
-    middle, steps = np.asarray(mean)[..., None], np.arange(n) * np.asarray(dispersion)[..., None]
-    nothing = np.zeros((*steps.shape[:-1], 1), dtype=np.longdouble)
+    middle, growth = np.asarray(mean)[..., None], np.asarray(dispersion)[..., None]
+    draws = np.arange(n)
+    nothing = np.zeros((*np.broadcast_shapes(middle.shape, growth.shape)[:-1], 1), dtype=np.longdouble)
 
     def added_up(terms: FloatArray) -> AnyArray:
         return np.concatenate([nothing, np.cumsum(terms, axis=-1, dtype=np.longdouble)], axis=-1)
 
-    ones, zeros = added_up(safe_log(middle + steps)), added_up(safe_log((1.0 - middle) + steps))
-    return np.asarray(ones + zeros[..., ::-1] - added_up(np.log1p(steps))[..., -1:], dtype=np.float64)
+    of_ones = added_up(safe_log(middle + (ones + draws) * growth))
+    of_zeros = added_up(safe_log((1.0 - middle) + (zeros + draws) * growth))
+    of_all = added_up(np.log1p((ones + zeros + draws) * growth))
+    return np.asarray(of_ones + of_zeros[..., ::-1] - of_all[..., -1:], dtype=np.float64)
 
 
 def _only_counts(statistic: Statistic | None) -> None:

@@ -201,7 +201,11 @@ class Exchangeable(Leaf):
         return float(logsumexp_quiet(terms[None, :], axis=1)[0]) if missing else float(terms[0])
 
     def condition(self, x: FloatArray) -> tuple[Node | None, float]:
-        """Return the exchangeable leaf of the missing variables: w_t for the completed representatives, rescaled."""
+        """Return the exchangeable leaf of the missing variables: w_t for the completed representatives, rescaled.
+
+        They are rescaled by their own sum, from the largest on, not by the evidence: of a logarithm of −1e9 too few
+        digits are left for the weights to sum to 1.
+        """
         log_evidence = self._log_evidence(x)
         rest = np.flatnonzero(np.isnan(x))
         if not len(rest) or np.isneginf(log_evidence):
@@ -209,11 +213,13 @@ class Exchangeable(Leaf):
         T = self.statistic.restrict(rest)
         if type(T) is Count:
             ones = int((x == 1).sum())
-            weights = self.log_weights[ones : ones + len(rest) + 1] - log_evidence
-            return Exchangeable([self._variables[i] for i in rest], weights, T), log_evidence
-        rows = np.tile(x, (T.size(len(rest)), 1))
-        rows[:, rest] = T.representatives(len(rest))
-        weights = self.log_prob(rows) - log_evidence
+            weights = self.log_weights[ones : ones + len(rest) + 1]
+        else:
+            rows = np.tile(x, (T.size(len(rest)), 1))
+            rows[:, rest] = T.representatives(len(rest))
+            weights = self.log_prob(rows)
+        weights = weights - weights.max()
+        weights -= logsumexp_quiet((weights + T.log_class_size(len(rest)))[None, :], axis=1)
         return Exchangeable([self._variables[i] for i in rest], weights, T), log_evidence
 
     def moments(self) -> tuple[FloatArray, FloatArray]:

@@ -48,6 +48,14 @@ def test_what_is_left_without_the_only_row_is_the_prior(weights, rng):
     assert np.isfinite(found.leave_one_out).all()
 
 
+@pytest.mark.parametrize("name", ["auto", "sparse", "factorized", "exchangeable", "blocks"])
+@pytest.mark.filterwarnings("error")
+def test_columns_of_which_no_row_has_anything(name):
+    found = table_leaf_learner(name)(alone(np.empty((0, 2)), REAL), np.arange(2), LeafOptions())
+    assert np.isfinite(Circuit(found.node).log_likelihood(np.zeros((1, 2)))).all()
+    assert found.leave_one_out.shape == (0,)
+
+
 @pytest.mark.parametrize("missing_rate", [0.0, 0.2])
 def test_leave_one_out_scores_are_those_of_fresh_rows(missing_rate, rng):
     """The mean leave-one-out score is that of new rows, up to chance: for every candidate."""

@@ -144,6 +144,8 @@ MALFORMED = {
     "no time": {"seconds": {}},
     "a negative time": {"seconds": {"fit": -1.0}},
     "versions that are numbers": {"versions": {"xspn": 1}},
+    "a version that is no text": {"versions": {"xspn": "\ud800"}},
+    "a fact under a name that is no text": {"facts": {"\udfff": 1}},
     "facts that are a list": {"facts": [1]},
     "a limit that is a text": {"facts": {"limit": "x"}},
     "levels that are a number": {"facts": {"same_for_levels": 0.1}},

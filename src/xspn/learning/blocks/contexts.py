@@ -6,8 +6,8 @@ all are fitted again. The evidence of a mixture is that of rows completed by the
 these (Cheeseman and Stutz, 1996): a lower bound in closed form.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from xspn.core.compilation import kept
 from xspn.learning.blocks.laws import HISTOGRAM, evidence_of_counts, log_binomial_table, log_probabilities
 from xspn.learning.blocks.search import best_partition, log_prior
 from xspn.learning.steps import step
+from xspn.leaves.chow_liu_tree import information_of_bits
 
 Array = Any
 LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of a smaller fraction of the largest weight
@@ -25,7 +26,8 @@ FEWEST_ROWS = 4.0  # contexts of fewer are not split
 LEAST_GAIN = 1.0  # nats of evidence, for a split to be tried on all rows
 TOLERANCE = 1e-5  # of EM, in nats per row
 TRIAL_PASSES, PASSES, ROUNDS = 6, 8, 2
-RANDOM_STARTS = 2
+RANDOM_STARTS, STARTS_ANEW = 2, 4
+LARGEST_IN_FLOAT32 = 1e6  # rows whose counts are added up in it
 MOST_CONTEXTS = 100
 MOST_STARTED_ANEW = 6  # from random rows; with more contexts such starts hardly ever win
 
@@ -35,7 +37,7 @@ class Context:
     """A product of exchangeable blocks, fitted to weighted rows.
 
     Attributes:
-        label: The block of each variable, numbered in order of first appearance.
+        label: The block of each variable, numbered from 0.
         first: Where each block's counts start in `table`; the last entry is its length.
         counts: How often each count of each block was seen.
         law: The law of each block.
@@ -51,13 +53,6 @@ class Context:
     table: FloatArray
     evidence: float
     total: float
-
-    @classmethod
-    def of(cls, bits: AnyArray, weights: FloatArray, label: IntArray, coefficients: FloatArray) -> "Context":
-        """Fit the laws of given blocks."""
-        first = np.concatenate([[0], np.cumsum(np.bincount(label) + 1)])
-        counts, law, table, evidence = _fitted(bits, weights, label, first, coefficients)
-        return cls(label, first, counts, law, table, evidence + log_prior(label), float(weights.sum()))
 
     @property
     def blocks(self) -> list[IntArray]:
@@ -78,36 +73,20 @@ class Mixture:
     evidence: float
 
 
-def find_blocks(bits: AnyArray, weights: FloatArray, coefficients: FloatArray | None = None) -> IntArray:
-    """Return the block of each variable in the partition of best evidence, numbered in order of first appearance.
+def one_context(bits: AnyArray, weights: FloatArray) -> Context:
+    """Return the product of exchangeable blocks of best evidence.
 
     Args:
         bits: Zeros and ones, of type uint8: (rows, variables).
         weights: The weight of each row.
-        coefficients: log C(m, t) for all m up to the number of variables, if at hand.
 
     Examples:
         >>> rng = np.random.default_rng(0)
         >>> copies = np.repeat(rng.integers(0, 2, size=(100, 2), dtype=np.uint8), 3, axis=1)
-        >>> find_blocks(copies, np.ones(100)).tolist()
-        [0, 0, 0, 1, 1, 1]
+        >>> [block.tolist() for block in one_context(copies, np.ones(100)).blocks]
+        [[0, 1, 2], [3, 4, 5]]
     """
-    own = weights > LEAST_RESPONSIBILITY * weights.max()
-    seen, mass = bits[own], weights[own]
-    wide = seen.astype(np.float64 if mass.sum() > 1e6 else np.float32)
-    pairs = np.asarray((wide * mass[:, None].astype(wide.dtype)).T @ wide, dtype=np.float64)
-    table = log_binomial_table(bits.shape[1]) if coefficients is None else coefficients
-    columns = np.ascontiguousarray(seen.T)
-    # Columns that are equal in all rows belong together, and need not be compared with each other.
-    _, first, which = np.unique(np.packbits(columns, axis=1), axis=0, return_index=True, return_inverse=True)
-    label = best_partition(columns, mass, pairs, table, first[which.ravel()])
-    return np.asarray(np.unique(label, return_inverse=True)[1])
-
-
-def one_context(bits: AnyArray, weights: FloatArray) -> Context:
-    """Return the product of blocks of best evidence, for all rows."""
-    coefficients = log_binomial_table(bits.shape[1])
-    return Context.of(bits, weights, find_blocks(bits, weights, coefficients), coefficients)
+    return _Search(bits, weights).context()
 
 
 def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MOST_CONTEXTS) -> Mixture:
@@ -128,191 +107,194 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
         2
     """
     rng = np.random.default_rng(seed)
-    coefficients = log_binomial_table(bits.shape[1])
-    bits = np.ascontiguousarray(bits)
-    found = _fit(bits, weights, np.ones((len(bits), 1)), coefficients, passes=1, rounds=1)
-    open_ = [True]  # contexts of which a split has not been tried
+    search = _Search(bits, weights)
+    found = search.fit(np.ones((len(bits), 1)), passes=1, rounds=1)
+    untried = [True]  # contexts that nobody has tried to split
     while len(found.contexts) < most:
-        larger, still_open = _with_splits(bits, weights, found, open_, coefficients, rng)
+        larger, untried = search.with_splits(found, untried, rng)
         if larger is None:
-            larger, still_open = _started_anew(bits, weights, found, coefficients, rng), []
-        if larger is None or larger.evidence <= found.evidence:
+            larger = search.started_anew(found, rng)
+            untried = [True] * (len(found.contexts) + 1)
+        if larger is None:
             break
-        found, open_ = larger, still_open or [True] * len(larger.contexts)
+        found = larger
     return found
 
 
-def _with_splits(
-    bits: AnyArray,
-    weights: FloatArray,
-    found: Mixture,
-    open_: list[bool],
-    coefficients: FloatArray,
-    rng: np.random.Generator,
-) -> tuple[Mixture | None, list[bool]]:
-    """Split every context that gains by it, and fit all again; None if no context does."""
-    parts: list[FloatArray] = []
-    still_open: list[bool] = []
-    for k, context in enumerate(found.contexts):
-        own = found.responsibilities[:, k]
-        second = _split(bits, weights * own, context, coefficients, rng) if open_[k] else None
-        if second is None:
-            parts, still_open = [*parts, own], [*still_open, False]
-        else:
-            parts, still_open = [*parts, own * (1 - second), own * second], [*still_open, True, True]
-    if not any(still_open):
-        return None, still_open
-    larger = _fit(bits, weights, np.stack(parts, axis=1), coefficients, PASSES, ROUNDS)
-    return (larger if larger.evidence > found.evidence else None), still_open
+class _Search:
+    """Weighted rows in which contexts are looked for.
 
+    Args:
+        bits: Zeros and ones: (rows, variables).
+        weights: The weight of each row.
+        coefficients: log C(m, t) for all m up to the number of variables, if at hand.
+    """
 
-def _started_anew(
-    bits: AnyArray, weights: FloatArray, found: Mixture, coefficients: FloatArray, rng: np.random.Generator
-) -> Mixture | None:
-    """Fit one context more from random rows: where two are mixed in all contexts alike, none gains by a split."""
-    k = len(found.contexts) + 1
-    if k > MOST_STARTED_ANEW:
-        return None
-    features = _features(bits, weights, found.contexts[0] if k == 2 else Context.of(bits, weights, find_blocks(bits, weights, coefficients), coefficients))
-    best: Mixture | None = None
-    for start in range(2 * RANDOM_STARTS):
-        nearest = _nearest_of(features if start % 2 == 0 else bits.astype(np.float64), weights, k, rng)
-        halves = np.eye(k)[nearest]
-        if (weights @ halves).min() < 1.0:
-            continue
-        fitted = _fit(bits, weights, halves, coefficients, PASSES, ROUNDS)
-        if best is None or fitted.evidence > best.evidence:
-            best = fitted
-    return best
+    def __init__(self, bits: AnyArray, weights: FloatArray, coefficients: FloatArray | None = None) -> None:
+        self.bits, self.weights = np.ascontiguousarray(bits), weights
+        self.total = float(weights.sum())
+        self.coefficients = log_binomial_table(bits.shape[1]) if coefficients is None else coefficients
 
+    def part(self, weights: FloatArray) -> tuple["_Search", AnyArray]:
+        """Return the rows that are not negligible under other weights, and where they are."""
+        own = weights > LEAST_RESPONSIBILITY * weights.max()
+        return _Search(self.bits[own], weights[own], self.coefficients), own
 
-def _fit(
-    bits: AnyArray, weights: FloatArray, responsibilities: FloatArray, coefficients: FloatArray, passes: int, rounds: int
-) -> Mixture:
-    """Alternate between finding the blocks of each context and EM, as long as the evidence gains."""
-    best: Mixture | None = None
-    total = float(weights.sum())
-    for _ in range(rounds):
-        masses = [weights * own for own in responsibilities.T]
-        contexts = [Context.of(bits, own, find_blocks(bits, own, coefficients), coefficients) for own in masses]
+    def context(self) -> Context:
+        """Return the product of blocks of best evidence."""
+        return self.fitted(self.blocks(), self.weights)
+
+    def blocks(self) -> IntArray:
+        """Return the block of each variable in the partition of best evidence."""
+        cells = self.bits.astype(np.float32 if self.total < LARGEST_IN_FLOAT32 else np.float64)
+        pairs = np.asarray((cells * self.weights[:, None].astype(cells.dtype)).T @ cells, dtype=np.float64)
+        columns = np.ascontiguousarray(self.bits.T)
+        # Columns that are equal in all rows belong together, and need not be compared with each other.
+        _, first, which = np.unique(np.packbits(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+        label = best_partition(columns, self.weights, pairs, self.coefficients, first[which.ravel()])
+        return np.asarray(np.unique(label, return_inverse=True)[1])
+
+    def fitted(self, label: IntArray, weights: FloatArray) -> Context:
+        """Fit the laws of given blocks to the rows under given weights."""
+        first = np.concatenate([[0], np.cumsum(np.bincount(label) + 1)])
+        counts, law, table, evidence = _fitted(self.bits, weights, label, first, self.coefficients)
+        return Context(label, first, counts, law, table, evidence + log_prior(label), float(weights.sum()))
+
+    def fit(self, responsibilities: FloatArray, passes: int, rounds: int) -> Mixture:
+        """Alternate between finding the blocks of each context and EM, as long as the evidence gains."""
+        best: Mixture | None = None
+        for _ in range(rounds):
+            masses = [self.weights * own for own in responsibilities.T]
+            contexts = [self.fitted(self.part(own)[0].blocks(), own) for own in masses]
+            found = self._em(contexts, responsibilities, passes)
+            if best is not None and found.evidence < best.evidence + 1e-3:
+                break
+            best, responsibilities = found, found.responsibilities
+        assert best is not None
+        return best
+
+    def _em(self, contexts: list[Context], responsibilities: FloatArray, passes: int) -> Mixture:
+        """Fit the laws and the weights of contexts whose blocks are known."""
         previous = -np.inf
         for _ in range(passes):
-            logs = np.stack([c.log_prob(bits) + np.log(c.total + 1.0) for c in contexts], axis=1)
-            top = logs.max(axis=1)
-            responsibilities = np.exp(logs - top[:, None])
-            mass = responsibilities.sum(axis=1)
-            responsibilities /= mass[:, None]
-            current = float(weights @ (top + np.log(mass))) - total * np.log(total + len(contexts))
+            logs = np.stack([c.log_prob(self.bits) + np.log(c.total + 1.0) for c in contexts], axis=1)
+            top = logs.max(axis=1, keepdims=True)
+            responsibilities = np.exp(logs - top)
+            mass = responsibilities.sum(axis=1, keepdims=True)
+            responsibilities /= mass
+            current = float(self.weights @ (top + np.log(mass))[:, 0])
             contexts = [
-                Context.of(bits, weights * own, c.label, coefficients)
-                for c, own in zip(contexts, responsibilities.T, strict=True)
+                self.fitted(c.label, self.weights * own) for c, own in zip(contexts, responsibilities.T, strict=True)
             ]
             step()
-            if current - previous < TOLERANCE * total:
+            if current - previous < TOLERANCE * self.total:
                 break
             previous = current
-        found = Mixture(tuple(contexts), responsibilities, _evidence(contexts, responsibilities, weights))
-        if best is not None and found.evidence < best.evidence + 1e-3:
-            break
-        best = found
-    assert best is not None
-    return best
+        return Mixture(tuple(contexts), responsibilities, self._evidence(contexts, responsibilities))
+
+    def _evidence(self, contexts: list[Context], responsibilities: FloatArray) -> float:
+        """Return the evidence of completed rows: contexts, how often each occurs (a uniform prior), and the entropy."""
+        sizes = np.array([context.total for context in contexts])
+        of_sizes = gammaln(len(sizes)) - gammaln(sizes.sum() + len(sizes)) + gammaln(sizes + 1).sum()
+        entropy = -float(self.weights @ xlogy(responsibilities, responsibilities).sum(axis=1))
+        return float(sum(context.evidence for context in contexts) + of_sizes + entropy)
+
+    def with_splits(
+        self, found: Mixture, untried: list[bool], rng: np.random.Generator
+    ) -> tuple[Mixture | None, list[bool]]:
+        """Split every context that gains by it, and fit all again; None if that has no more evidence."""
+        parts: list[FloatArray] = []
+        still: list[bool] = []
+        for k, context in enumerate(found.contexts):
+            own = found.responsibilities[:, k]
+            second = self._split(context, self.weights * own, rng) if untried[k] else None
+            parts += [own] if second is None else [own * (1 - second), own * second]
+            still += [False] if second is None else [True, True]
+        if not any(still):
+            return None, still
+        larger = self.fit(np.stack(parts, axis=1), PASSES, ROUNDS)
+        return (larger if larger.evidence > found.evidence else None), still
+
+    def _split(self, context: Context, weights: FloatArray, rng: np.random.Generator) -> FloatArray | None:
+        """Return the responsibilities of a context's second half, by the best of several starts; None if none pays."""
+        if weights.sum() < FEWEST_ROWS:
+            return None
+        part, own = self.part(weights)
+        starts = part.starts(context, rng)
+        found = [part.fit(start, TRIAL_PASSES, rounds=1) for start in starts if part.has_two(start)]
+        if not found:
+            return None
+        best = max(found, key=_evidence_of)
+        best = max(best, part.fit(best.responsibilities, TRIAL_PASSES, rounds=1), key=_evidence_of)
+        if best.evidence < part.fitted(context.label, part.weights).evidence + LEAST_GAIN:
+            return None
+        second = np.full(len(weights), 0.5)
+        second[own] = best.responsibilities[:, 1]
+        return second
+
+    def started_anew(self, found: Mixture, rng: np.random.Generator) -> Mixture | None:
+        """Fit one context more from random rows: where two are mixed in all contexts alike, none gains by a split."""
+        k = len(found.contexts) + 1
+        if k > MOST_STARTED_ANEW:
+            return None
+        features = self.counts_of(self.context())
+        starts = [self.nearest_of(self.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]
+        fitted = [self.fit(start, PASSES, ROUNDS) for start in starts if self.has_two(start)]
+        best = max(fitted, key=_evidence_of, default=found)
+        return best if best.evidence > found.evidence else None
+
+    def has_two(self, responsibilities: FloatArray) -> bool:
+        """Whether each cluster has a row."""
+        return bool((self.weights @ responsibilities).min() >= 1.0)
+
+    def starts(self, context: Context, rng: np.random.Generator) -> list[FloatArray]:
+        """Return several ways to split the rows in two.
+
+        By the side of the mean along the main direction of the blocks' counts; by the value of the variable that tells
+        most of the others; by the nearer of two random rows, in the counts of blocks and in single bits.
+        """
+        features = self.counts_of(context)
+        beyond = features @ self._main_direction(features) > 0
+        told = self.bits[:, self._telling_variable()] == 1
+        by_rows = [self.nearest_of(self.bits if s % 2 else features, 2, rng) for s in range(RANDOM_STARTS)]
+        return [*(np.stack([~own, own], axis=1).astype(np.float64) for own in (beyond, told)), *by_rows]
+
+    def counts_of(self, context: Context) -> FloatArray:
+        """Return the count of ones in each block, on the scale of its spread: (rows, blocks)."""
+        members = np.eye(len(context.first) - 1)[context.label]
+        counts = self.bits @ members
+        mean = self.weights @ counts / self.total
+        spread = np.sqrt(self.weights @ (counts - mean) ** 2 / self.total)
+        return np.asarray((counts - mean) / np.where(spread > 0, spread, 1.0))
+
+    def _main_direction(self, features: FloatArray) -> FloatArray:
+        direction = 1.0 + 0.1 * np.arange(features.shape[1]) / features.shape[1]
+        for _ in range(15):  # power iteration; a rough direction will do
+            direction = features.T @ (self.weights * (features @ direction))
+            direction /= max(float(np.linalg.norm(direction)), 1e-300)
+        return direction
+
+    def _telling_variable(self) -> int:
+        """Return the variable of most mutual information with the others, in all."""
+        cells = self.bits.astype(np.float32)
+        pairs = np.asarray((cells * self.weights[:, None].astype(np.float32)).T @ cells, dtype=np.float64)
+        told = information_of_bits(pairs, np.diag(pairs), self.total, 0.0)
+        return int(np.argmax(told.sum(axis=0) - np.diag(told)))
+
+    def nearest_of(self, features: AnyArray, k: int, rng: np.random.Generator) -> FloatArray:
+        """Assign each row to the nearest of k random rows, drawn far from each other (k-means++): (rows, k)."""
+        row = features[int(rng.choice(len(features), p=self.weights / self.total))]
+        distances = [((features - row.astype(np.float64)) ** 2).sum(axis=1)]
+        for _ in range(k - 1):
+            chance = self.weights * np.min(distances, axis=0)
+            if chance.sum() == 0:  # fewer different rows than clusters
+                break
+            row = features[int(rng.choice(len(features), p=chance / chance.sum()))]
+            distances.append(((features - row.astype(np.float64)) ** 2).sum(axis=1))
+        return np.asarray(np.eye(k)[np.argmin(distances, axis=0)])
 
 
-def _evidence(contexts: list[Context], responsibilities: FloatArray, weights: FloatArray) -> float:
-    """Return the evidence of completed rows: contexts, how often each occurs (a uniform prior), and the entropy."""
-    sizes = np.array([context.total for context in contexts])
-    of_sizes = gammaln(len(sizes)) - gammaln(sizes.sum() + len(sizes)) + gammaln(sizes + 1).sum()
-    entropy = -float(weights @ xlogy(responsibilities, responsibilities).sum(axis=1))
-    return float(sum(context.evidence for context in contexts) + of_sizes + entropy)
-
-
-def _split(
-    bits: AnyArray, weights: FloatArray, context: Context, coefficients: FloatArray, rng: np.random.Generator
-) -> FloatArray | None:
-    """Return the responsibilities of the second half of a context, from the best of several starts; None if none pays."""
-    if weights.sum() < FEWEST_ROWS:
-        return None
-    own = weights > LEAST_RESPONSIBILITY * weights.max()
-    rows, mass = bits[own], weights[own]
-    whole = Context.of(rows, mass, context.label, coefficients).evidence
-    best: Mixture | None = None
-    for start in _starts(rows, mass, context, rng):
-        second = start.astype(np.float64)
-        if not 1.0 <= float(mass @ second) <= mass.sum() - 1.0:
-            continue
-        halves = np.stack([1 - second, second], axis=1)
-        found = _fit(rows, mass, halves, coefficients, TRIAL_PASSES, rounds=1)
-        if best is None or found.evidence > best.evidence:
-            best = found
-    if best is not None:
-        again = _fit(rows, mass, best.responsibilities, coefficients, TRIAL_PASSES, rounds=1)
-        best = max(best, again, key=lambda mixture: mixture.evidence)
-    if best is None or best.evidence < whole + LEAST_GAIN:
-        return None
-    second = np.full(len(bits), 0.5)
-    second[own] = best.responsibilities[:, 1]
-    return second
-
-
-def _starts(bits: AnyArray, weights: FloatArray, context: Context, rng: np.random.Generator) -> list[AnyArray]:
-    """Return which rows are in the second of two clusters, in several ways.
-
-    By the side of the mean along the main direction of the blocks' counts; by the value of the variable that tells most
-    of the others; by the nearer of two random rows, in the counts of blocks and in single bits.
-    """
-    cells, features = bits.astype(np.float64), _features(bits, weights, context)
-    found = [_beyond_mean(features, weights), bits[:, _telling_variable(cells, weights)] == 1]
-    for k in range(RANDOM_STARTS):
-        found.append(_nearest_of(features if k % 2 == 0 else cells, weights, 2, rng) == 1)
-    return found
-
-
-def _features(bits: AnyArray, weights: FloatArray, context: Context) -> FloatArray:
-    """Return the count of ones in each block, on the scale of its spread: (rows, blocks)."""
-    members = np.zeros((bits.shape[1], len(context.first) - 1))
-    members[np.arange(bits.shape[1]), context.label] = 1.0
-    counts = bits @ members
-    mean = weights @ counts / weights.sum()
-    spread = np.sqrt(weights @ (counts - mean) ** 2 / weights.sum())
-    return np.asarray((counts - mean) / np.where(spread > 0, spread, 1.0))
-
-
-def _beyond_mean(features: FloatArray, weights: FloatArray) -> AnyArray:
-    direction = 1.0 + 0.1 * np.arange(features.shape[1]) / features.shape[1]
-    for _ in range(15):  # power iteration; a rough direction will do
-        direction = features.T @ (weights * (features @ direction))
-        direction /= max(float(np.linalg.norm(direction)), 1e-300)
-    return np.asarray(features @ direction > 0)
-
-
-def _telling_variable(cells: FloatArray, weights: FloatArray) -> int:
-    """Return the variable of most mutual information with the others, in all."""
-    both = (cells * weights[:, None]).T @ cells
-    total, ones = float(weights.sum()), np.diag(both).copy()
-    first, second = ones[:, None] - both, ones[None, :] - both
-    neither = total - both - first - second
-    of_cells = sum(xlogy(part, part) for part in map(_not_negative, (both, first, second, neither)))
-    alone = xlogy(ones, ones) + xlogy(_not_negative(total - ones), _not_negative(total - ones))
-    told = of_cells - alone[:, None] - alone[None, :]
-    np.fill_diagonal(told, 0.0)
-    return int(np.argmax(told.sum(axis=0)))
-
-
-_not_negative: Callable[[FloatArray], FloatArray] = lambda counts: np.maximum(counts, 0.0)  # noqa: E731
-
-
-def _nearest_of(features: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    """Return which of k random rows, drawn far from each other (k-means++), each row is nearest to."""
-    first = int(rng.choice(len(features), p=weights / weights.sum()))
-    distances = [((features - features[first]) ** 2).sum(axis=1)]
-    for _ in range(k - 1):
-        chance = weights * np.min(distances, axis=0)
-        if chance.sum() == 0:  # fewer different rows than clusters
-            break
-        row = features[int(rng.choice(len(features), p=chance / chance.sum()))]
-        distances.append(((features - row) ** 2).sum(axis=1))
-    return np.asarray(np.argmin(distances, axis=0))
+_evidence_of = attrgetter("evidence")
 
 
 @kept(nogil=True)

@@ -70,7 +70,7 @@ def _evidence_of(blocks: Blocks, b: int) -> float:
     for r in range(len(blocks.weights)):
         histogram[blocks.count[b, r]] += blocks.weights[r]
     found, _ = evidence_of_counts(histogram, m, blocks.coefficients[m])
-    return found
+    return float(found)
 
 
 @kept(nogil=True)
@@ -148,7 +148,7 @@ def _gain_of_merging(blocks: Blocks, a: int, b: int) -> float:
     for r in range(len(blocks.weights)):
         histogram[blocks.count[a, r] + blocks.count[b, r]] += blocks.weights[r]
     union, _ = evidence_of_counts(histogram, m, blocks.coefficients[m])
-    return union - blocks.evidence[a] - blocks.evidence[b] + _prior_gain(blocks.size[a], blocks.size[b])
+    return float(union - blocks.evidence[a] - blocks.evidence[b] + _prior_gain(blocks.size[a], blocks.size[b]))
 
 
 @kept(nogil=True)
@@ -162,7 +162,7 @@ def _gain_of_pair(blocks: Blocks, i: int, j: int, pairs: Array) -> float:
     histogram[1] = max(pairs[i, i] + pairs[j, j] - 2.0 * both, 0.0)
     histogram[0] = max(total - histogram[1] - both, 0.0)
     union, _ = evidence_of_counts(histogram, 2, blocks.coefficients[2])
-    return union - blocks.alone[i] - blocks.alone[j]
+    return float(union - blocks.alone[i] - blocks.alone[j])
 
 
 @kept(nogil=True)
@@ -198,7 +198,7 @@ def _may_be_one(total: float, x1: float, y1: float, xx: float, yy: float, xy: fl
 
 @kept(nogil=True)
 def _dissolve(blocks: Blocks) -> bool:
-    """Dissolve blocks that are worth less than their variables alone, the worst one first; tell whether there were any."""
+    """Dissolve blocks that are worth less than their variables alone, the worst one first; tell whether any was."""
     n, changed = len(blocks.label), False
     while True:
         single, worst, best_gain = 0, -1, 1e-9
@@ -219,8 +219,8 @@ def _dissolve(blocks: Blocks) -> bool:
             return changed
         changed = True
         blocks.size[worst] = 0
-        for j in np.flatnonzero(blocks.label == worst):
-            _settle(blocks, j, _empty(blocks), blocks.alone[j])
+        for variable in np.flatnonzero(blocks.label == worst):
+            _settle(blocks, int(variable), _empty(blocks), blocks.alone[variable])
 
 
 @kept(nogil=True)
@@ -305,9 +305,9 @@ def _evidence_without(blocks: Blocks, j: int) -> float:
     if m == 2:
         for i in range(len(blocks.label)):
             if i != j and blocks.label[i] == home:
-                return blocks.alone[i]
+                return float(blocks.alone[i])
     histogram = np.zeros(m)
     for r in range(len(blocks.weights)):
         histogram[blocks.count[home, r] - blocks.bits[j, r]] += blocks.weights[r]
     found, _ = evidence_of_counts(histogram, m - 1, blocks.coefficients[m - 1])
-    return found
+    return float(found)

@@ -16,7 +16,7 @@ import numpy as np
 
 from xspn._version import __version__
 from xspn.core.arrays import FloatArray
-from xspn.core.checks import is_finite_number
+from xspn.core.checks import is_finite_number, is_text
 from xspn.core.errors import FormatError
 
 Experiment = Literal["density", "classification", "pairwise"]
@@ -186,6 +186,8 @@ class UnitResult:
         """Return the result that `to_json` wrote; anything else is refused."""
         try:
             values = json.loads(text, parse_constant=_no_constant)
+            if not is_text(json.dumps(values, ensure_ascii=False)):  # it could not be written again
+                raise FormatError("letters that no text has (half a surrogate pair)")
             if values["schema"] != SCHEMA:
                 raise FormatError(f"expected schema {SCHEMA}, found {values['schema']!r:.60}")
             return cls(

@@ -19,9 +19,12 @@ FOLDS = 5
 
 
 def gaussian_leaf(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate | None:
-    """Return a normal distribution of all real columns, beside univariate leaves for the others; None below two."""
+    """Return a normal distribution of all real columns, beside univariate leaves for the others.
+
+    None below two of them, or where no row has anything to say about them.
+    """
     real = data.own.real
-    if len(real) < 2:
+    if len(real) < 2 or data.own.total == 0:
         return None
     leaf, leave_one_out = _normal(data.part(real), variables[real])
     nodes: list[Node] = [leaf]
