@@ -146,13 +146,17 @@ class _Search:
 
     def blocks(self) -> IntArray:
         """Return the block of each variable in the partition of best evidence."""
-        cells = self.bits.astype(np.float32 if self.total < LARGEST_IN_FLOAT32 else np.float64)
-        pairs = np.asarray((cells * self.weights[:, None].astype(cells.dtype)).T @ cells, dtype=np.float64)
+        pairs = self._pairs()
         columns = np.ascontiguousarray(self.bits.T)
         # Columns that are equal in all rows belong together, and need not be compared with each other.
         _, first, which = np.unique(np.packbits(columns, axis=1), axis=0, return_index=True, return_inverse=True)
         label = best_partition(columns, self.weights, pairs, self.coefficients, first[which.ravel()])
         return np.asarray(np.unique(label, return_inverse=True)[1])
+
+    def _pairs(self) -> FloatArray:
+        """Return how often two variables are one together."""
+        cells: Any = self.bits.astype(np.float32 if self.total < LARGEST_IN_FLOAT32 else np.float64)
+        return np.asarray((cells * self.weights[:, None].astype(cells.dtype)).T @ cells, dtype=np.float64)
 
     def fitted(self, label: IntArray, weights: FloatArray) -> Context:
         """Fit the laws of given blocks to the rows under given weights."""
@@ -272,12 +276,11 @@ class _Search:
         for _ in range(15):  # power iteration; a rough direction will do
             direction = features.T @ (self.weights * (features @ direction))
             direction /= max(float(np.linalg.norm(direction)), 1e-300)
-        return direction
+        return np.asarray(direction)
 
     def _telling_variable(self) -> int:
         """Return the variable of most mutual information with the others, in all."""
-        cells = self.bits.astype(np.float32)
-        pairs = np.asarray((cells * self.weights[:, None].astype(np.float32)).T @ cells, dtype=np.float64)
+        pairs = self._pairs()
         told = information_of_bits(pairs, np.diag(pairs), self.total, 0.0)
         return int(np.argmax(told.sum(axis=0) - np.diag(told)))
 

@@ -58,9 +58,7 @@ def planted(
     if family == "contexts":
         root = _contexts(columns, rng, n_contexts or int(rng.integers(2, 5)))
     elif n_contexts is not None:
-        raise ParameterError(
-            f"planted: {family!r} has a number of contexts of its own, found n_contexts={n_contexts!r}"
-        )
+        raise ParameterError(f"planted: {family!r} has its own number of contexts, found n_contexts={n_contexts!r}")
     else:
         root = FAMILIES[family](columns, rng)
     return Circuit(root, default_names(n_variables))
