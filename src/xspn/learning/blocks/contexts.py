@@ -6,7 +6,7 @@ all are fitted again. The evidence of a mixture is that of rows completed by the
 these (Cheeseman and Stutz, 1996): a lower bound in closed form.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -118,7 +118,9 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
         if larger is None:
             break
         found = larger
-    return found
+    if len(found.contexts) == 1:
+        return found
+    return max(found, search.fit(found.responsibilities, PASSES, ROUNDS), key=_evidence_of)
 
 
 class _Search:
@@ -177,6 +179,11 @@ class _Search:
         assert best is not None
         return best
 
+    def with_blocks(self, label: IntArray, responsibilities: FloatArray) -> Mixture:
+        """Return contexts that all have the same blocks."""
+        contexts = [self.fitted(label, self.weights * own) for own in responsibilities.T]
+        return self._em(contexts, responsibilities, TRIAL_PASSES)
+
     def _em(self, contexts: list[Context], responsibilities: FloatArray, passes: int) -> Mixture:
         """Fit the laws and the weights of contexts whose blocks are known."""
         previous = -np.inf
@@ -208,33 +215,39 @@ class _Search:
     ) -> tuple[Mixture | None, list[bool]]:
         """Split every context that gains by it, and fit all again; None if that has no more evidence."""
         parts: list[FloatArray] = []
+        labels: list[IntArray] = []
         still: list[bool] = []
         for k, context in enumerate(found.contexts):
             own = found.responsibilities[:, k]
-            second = self._split(context, self.weights * own, rng) if untried[k] else None
-            parts += [own] if second is None else [own * (1 - second), own * second]
-            still += [False] if second is None else [True, True]
+            halves = self._split(context, self.weights * own, rng) if untried[k] else None
+            if halves is None:
+                parts, labels, still = [*parts, own], [*labels, context.label], [*still, False]
+            else:
+                parts += [own * half for half in halves.responsibilities.T]
+                labels += [half.label for half in halves.contexts]
+                still += [True, True]
         if not any(still):
             return None, still
-        larger = self.fit(np.stack(parts, axis=1), PASSES, ROUNDS)
+        contexts = [self.fitted(label, self.weights * own) for label, own in zip(labels, parts, strict=True)]
+        larger = self._em(contexts, np.stack(parts, axis=1), PASSES)
         return (larger if larger.evidence > found.evidence else None), still
 
-    def _split(self, context: Context, weights: FloatArray, rng: np.random.Generator) -> FloatArray | None:
-        """Return the responsibilities of a context's second half, by the best of several starts; None if none pays."""
+    def _split(self, context: Context, weights: FloatArray, rng: np.random.Generator) -> Mixture | None:
+        """Return the two halves of a context, by the best of several starts, for all rows; None if none pays."""
         if weights.sum() < FEWEST_ROWS:
             return None
         part, own = self.part(weights)
-        starts = part.starts(context, rng)
-        found = [part.fit(start, TRIAL_PASSES, rounds=1) for start in starts if part.has_two(start)]
-        if not found:
+        starts = [start for start in part.starts(context, rng) if part.has_two(start)]
+        if not starts:
             return None
-        best = max(found, key=_evidence_of)
-        best = max(best, part.fit(best.responsibilities, TRIAL_PASSES, rounds=1), key=_evidence_of)
+        # The best of them with the blocks of the whole gets blocks of its own.
+        rough = max((part.with_blocks(context.label, start) for start in starts), key=_evidence_of)
+        best = part.fit(rough.responsibilities, TRIAL_PASSES, ROUNDS)
         if best.evidence < part.fitted(context.label, part.weights).evidence + LEAST_GAIN:
             return None
-        second = np.full(len(weights), 0.5)
-        second[own] = best.responsibilities[:, 1]
-        return second
+        halves = np.full((len(weights), 2), 0.5)
+        halves[own] = best.responsibilities
+        return replace(best, responsibilities=halves)
 
     def started_anew(self, found: Mixture, rng: np.random.Generator) -> Mixture | None:
         """Fit one context more from random rows: where two are mixed in all contexts alike, none gains by a split."""
