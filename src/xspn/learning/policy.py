@@ -12,6 +12,9 @@ from xspn.learning.slice import Slice
 from xspn.learning.task import Dependence
 
 
+NEARLY_ALL = 0.75
+
+
 class Operation(Enum):
     """What can be done with a slice."""
 
@@ -104,7 +107,13 @@ def _by_evidence(slice: Slice, config: LearnConfig, known: Dependence) -> Decisi
     if known is not Dependence.CONNECTED:
         groups = slice.groups_of_blocks(config)
         if len(groups) > 1:
-            return Decision(Operation.INDEPENDENT, *_factors(groups, two=False))
+            factors, of_factors = _factors(groups, two=False)
+            if known is Dependence.ONE_CONTEXT:  # what was found of all variables holds of nearly all of them
+                of_factors = [
+                    known if of is Dependence.CONNECTED and len(factor) > NEARLY_ALL * slice.n else of
+                    for factor, of in zip(factors, of_factors, strict=True)
+                ]
+            return Decision(Operation.INDEPENDENT, factors, of_factors)
     return Decision(Operation.SPLIT if known is Dependence.ONE_CONTEXT else Operation.CLUSTER)
 
 

@@ -252,7 +252,7 @@ class _Search:
     def started_anew(self, found: Mixture, rng: np.random.Generator) -> Mixture | None:
         """Fit one context more from random rows: where two are mixed in all contexts alike, none gains by a split."""
         k = len(found.contexts) + 1
-        if k > MOST_STARTED_ANEW:
+        if not 2 < k <= MOST_STARTED_ANEW:  # two halves of all rows have been tried
             return None
         features = self.counts_of(self.context())
         starts = [self.nearest_of(self.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]

@@ -170,14 +170,14 @@ def _promising(first: Array, second: Array, weights: Array, m: int, k: int) -> b
     """Whether two blocks of m and k variables might be one."""
     total, x1, y1, xx, yy, xy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for r in range(len(weights)):
-        x, y, w = first[r] / m, second[r] / k, weights[r]
+        x, y, w = float(first[r]), float(second[r]), weights[r]
         total += w
         x1 += w * x
         y1 += w * y
         xx += w * x * x
         yy += w * y * y
         xy += w * x * y
-    return _may_be_one(total, x1, y1, xx, yy, xy)
+    return _may_be_one(total, x1 / m, y1 / k, xx / m / m, yy / k / k, xy / m / k)
 
 
 @kept(nogil=True)
