@@ -87,10 +87,12 @@ def add_learning_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--independence-threshold", type=float, metavar="RHO", help="larger finds more independence")
     group.add_argument("--significance", type=float, metavar="LEVEL", help="smaller finds more exchangeability")
     group.add_argument("--smoothing", type=float, metavar="ALPHA", help="the pseudo-count of each value")
-    group.add_argument("--exchangeability", metavar="TEST", help="global, pairwise, full, or none: a conventional SPN")
-    group.add_argument("--clustering", metavar="NAME", help="auto, bernoulli, variable, gmm or kmeans")
     group.add_argument(
-        "--leaf-learner", metavar="NAME", help="auto, sparse, factorized, exchangeable, chow_liu or blocks"
+        "--exchangeability", metavar="TEST", help="global, pairwise, full, evidence, or none: a conventional SPN"
+    )
+    group.add_argument("--clustering", metavar="NAME", help="auto, contexts, bernoulli, variable, gmm or kmeans")
+    group.add_argument(
+        "--leaf-learner", metavar="NAME", help="auto, sparse, evidence, factorized, exchangeable, chow_liu or blocks"
     )
     group.add_argument("--n-estimators", type=int, metavar="N", help="mix so many circuits, each on a bootstrap sample")
     group.add_argument("--jobs", type=int, default=1, metavar="N", help="workers; -1 for all cores (default: 1)")

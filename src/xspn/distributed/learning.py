@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xspn.core.checks import whole_number
+from xspn.core.errors import ParameterError
 from xspn.core.random import child_seed
 from xspn.distributed.checkpoint import Checkpoint, identity
 from xspn.distributed.gathering import GatherLimits
@@ -55,6 +56,8 @@ def learn_out_of_core(
         limits: How much may be in one process; those of Dask's configuration by default.
     """
     whole_number("n_estimators", n_circuits, 1)
+    if config.by_evidence:
+        raise ParameterError("exchangeability='evidence' needs the table in memory; out of core, use 'global'")
     own_limits = GatherLimits.configured() if limits is None else limits
     table = partitioned(source.table, source.sample_weight, source.binarize)
     if n_circuits == 1:

@@ -18,7 +18,8 @@ class MEVM(DensityEstimator):
     weighted by the components' responsibilities, whenever EM has settled.
 
     Args:
-        n_components: The number of components; those that end up without any row are dropped.
+        n_components: The number of components; those that end up without any row are dropped. None finds as many as
+            have most evidence, with blocks by evidence (`structure`, `n_init` and `level` are not used then).
         structure: How blocks are found: "evidence" takes the partition that makes the rows most probable when its
             parameters are integrated out; "welch" cuts the variables, sorted by mean, by Welch's t-test, as the
             inventors did.
@@ -50,7 +51,7 @@ class MEVM(DensityEstimator):
 
     def __init__(
         self,
-        n_components: int = 20,
+        n_components: int | None = 20,
         structure: Structure = "evidence",
         smoothing: float = 1.0,
         n_init: int = 4,

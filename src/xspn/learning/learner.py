@@ -10,6 +10,7 @@ from scipy.special import xlogy
 from threadpoolctl import threadpool_limits
 
 from xspn.core.arrays import IntArray
+from xspn.core.errors import ParameterError
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.clustering import Split
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
@@ -21,6 +22,7 @@ from xspn.learning.pruning import pruned
 from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
+from xspn.learning.summary import WIDEST_AT_ONCE
 from xspn.learning.tables.clustering import table_clustering
 from xspn.learning.tables.data import TableData
 from xspn.learning.tables.exchangeability.base import named_table_test
@@ -146,7 +148,17 @@ def learn(
 
 def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
     """Refuse a clustering, a leaf learner or a test that is for bits only, where some column is not one of bits."""
-    if isinstance(data, TableData) and len(data.binary) < len(data.domains):
+    only_bits = isinstance(data, BinaryData) or len(data.binary) == len(data.domains)
+    if config.by_evidence:
+        if not only_bits:
+            raise ParameterError("exchangeability='evidence' is for columns of two values; other columns need 'global'")
+        if not (data.complete if isinstance(data, BinaryData) else not np.isnan(data.cells).any()):
+            raise ParameterError("exchangeability='evidence' cannot learn from missing cells; 'global' can")
+        if data.shape[1] > WIDEST_AT_ONCE:
+            raise ParameterError(
+                f"exchangeability='evidence' is for at most {WIDEST_AT_ONCE} columns, found {data.shape[1]}; use 'global'"
+            )
+    if not only_bits:
         table_clustering(config.clustering)
         table_leaf_learner(config.leaf_learner)
         if config.exchangeability is not None:

@@ -1,5 +1,7 @@
 """The circuit of a mixture of products of blocks, its responsibilities for rows, and where EM starts from."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,10 @@ from xspn.engine import Program, upward
 from xspn.engine.program import SumStep
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.learning.mevm.partition import BlockPartition
-from xspn.leaves import Bernoulli, Exchangeable, Smoothing
+from xspn.leaves import Bernoulli, BetaBinomial, Exchangeable, Smoothing
+
+if TYPE_CHECKING:
+    from xspn.learning.blocks.contexts import Mixture
 
 
 def mixture(
@@ -42,6 +47,25 @@ def _component(cells: NDArray[np.float32], weights: FloatArray, blocks: BlockPar
             counts = np.asarray(np.bincount(t, weights=weights, minlength=len(variables) + 1), dtype=np.float64)
             leaves.append(Exchangeable.uniform(variables).from_statistics(counts, smoothing))
     return leaves[0] if len(leaves) == 1 else Product(leaves)
+
+
+def mixture_of_contexts(found: "Mixture", smoothing: Smoothing) -> Node:
+    """Return the circuit of contexts found by evidence, each block with the law that has most evidence."""
+    from xspn.learning.blocks.laws import HISTOGRAM  # takes numba along
+
+    components: list[Node] = []
+    for context in found.contexts:
+        leaves: list[Node] = []
+        for b, block in enumerate(context.blocks):
+            variables, counts = block.tolist(), context.counts[context.first[b] : context.first[b + 1]]
+            if len(variables) == 1:
+                leaves.append(Bernoulli(variables[0], p=0.5).from_statistics(counts, smoothing))
+            else:
+                family = Exchangeable if context.law[b] == HISTOGRAM else BetaBinomial
+                leaves.append(family.from_class_counts(variables, counts, smoothing))
+        components.append(leaves[0] if len(leaves) == 1 else Product(leaves))
+    masses = np.array([context.total for context in found.contexts]) + smoothing.mass
+    return components[0] if len(components) == 1 else Sum(masses / masses.sum(), components)
 
 
 def responsibilities_of(program: Program, cells: NDArray[np.float32]) -> FloatArray:

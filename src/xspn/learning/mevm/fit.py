@@ -14,7 +14,13 @@ from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node
 from xspn.learning.data import BinaryData
 from xspn.learning.em import EMOptions, fit_parameters
-from xspn.learning.mevm.components import features_of_blocks, mixture, nearest_of_random_rows, responsibilities_of
+from xspn.learning.mevm.components import (
+    features_of_blocks,
+    mixture,
+    mixture_of_contexts,
+    nearest_of_random_rows,
+    responsibilities_of,
+)
 from xspn.learning.mevm.partition import BlockPartition, Evidence, Structure, find_blocks
 from xspn.leaves import Smoothing
 
@@ -27,7 +33,7 @@ class MEVMOptions:
     """How a mixture of exchangeable variable models is learned.
 
     Attributes:
-        n_components: The number of components.
+        n_components: The number of components; None for as many as have most evidence.
         structure: How blocks are found.
         smoothing: The pseudo-mass at each value of a bit, and at all counts of a block together.
         n_init: The number of starts.
@@ -36,7 +42,7 @@ class MEVMOptions:
         level: The level of Welch's test.
     """
 
-    n_components: int = 20
+    n_components: int | None = 20
     structure: Structure = "evidence"
     smoothing: float = 1.0
     n_init: int = 4
@@ -45,7 +51,8 @@ class MEVMOptions:
     level: float = 0.1
 
     def __post_init__(self) -> None:
-        whole_number("n_components", self.n_components, 1)
+        if self.n_components is not None:
+            whole_number("n_components", self.n_components, 1)
         whole_number("n_init", self.n_init, 1)
         whole_number("max_iter", self.max_iter, 1)
         smoothing_mass(self.smoothing)
@@ -86,6 +93,8 @@ def fit_mevm(
         >>> fit.root
         Exchangeable over {0, 1, 2, 3} by Count()
     """
+    if options.n_components is None:
+        return _by_evidence(data, options, rng, valid)
     cells = data.bits.astype(np.float32)
     whole = find_blocks(Evidence(cells, data.weights), options.structure, options.level)
     if options.n_components == 1:
@@ -96,6 +105,32 @@ def fit_mevm(
         responsibilities = nearest_of_random_rows(features, data.weights, options.n_components, rng)
         found.append(_rounds(cells, data.weights, responsibilities, options, valid))
     return max(found, key=lambda fit: fit.score)
+
+
+def _by_evidence(data: BinaryData, options: MEVMOptions, rng: np.random.Generator, valid: BinaryData | None) -> MEVMFit:
+    """Return the contexts of best evidence, their parameters fitted by EM."""
+    from xspn.learning.blocks.contexts import find_contexts  # takes numba along
+
+    smoothing = Smoothing(options.smoothing, "values")
+    found = find_contexts(data.bits, data.weights, int(rng.integers(2**31)))
+    graph = Graph(mixture_of_contexts(found, smoothing), data.shape[1])
+    return _em(graph, data.bits.astype(np.float32), data.weights, options.max_iter, options, valid)
+
+
+def _em(
+    graph: Graph,
+    cells: NDArray[np.float32],
+    weights: FloatArray,
+    passes: int,
+    options: MEVMOptions,
+    valid: BinaryData | None,
+) -> MEVMFit:
+    """Fit the parameters of a mixture."""
+    em = EMOptions(n_iter=passes, smoothing=Smoothing(options.smoothing, "values"), tolerance=options.tolerance)
+    X_valid, valid_weight = (None, None) if valid is None else (valid.bits, valid.weights)
+    fit = fit_parameters(graph, cells, em, weights, X_valid, valid_weight=valid_weight)
+    score = (fit.valid_log_likelihoods or fit.log_likelihoods)[fit.best]
+    return MEVMFit(fit.root, (fit.log_likelihoods,), score)
 
 
 def _rounds(
@@ -118,15 +153,12 @@ def _rounds(
             for place, k in enumerate(alive)
         ]
         graph = Graph(mixture(cells, weights, responsibilities, blocks, smoothing), cells.shape[1])
-        em = EMOptions(n_iter=passes_left, smoothing=smoothing, tolerance=options.tolerance)
-        X_valid, valid_weight = (None, None) if valid is None else (valid.bits, valid.weights)
-        fit = fit_parameters(graph, cells, em, weights, X_valid, valid_weight=valid_weight)
-        score = (fit.valid_log_likelihoods or fit.log_likelihoods)[fit.best]
-        if fits and score < fits[-1].score + options.tolerance:
+        fit = _em(graph, cells, weights, passes_left, options, valid)
+        if fits and fit.score < fits[-1].score + options.tolerance:
             break
         before = fits[-1].log_likelihoods if fits else ()
-        fits.append(MEVMFit(fit.root, (*before, fit.log_likelihoods), score))
-        passes_left -= len(fit.log_likelihoods) - 1
+        fits.append(MEVMFit(fit.root, (*before, *fit.log_likelihoods), fit.score))
+        passes_left -= len(fit.log_likelihoods[0]) - 1
         known = list(blocks)
         responsibilities = responsibilities_of(compile_graph(Graph(fit.root, cells.shape[1])), cells)
     return fits[-1]
