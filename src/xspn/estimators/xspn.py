@@ -57,8 +57,8 @@ class LearnerParameters(TableInput):
         smoothing: The Laplace pseudo-count α.
         shrinkage: How many rows the cluster's surroundings count for in a leaf's parameters.
         exchangeability: The test of exchangeability: "global", "pairwise" or "full"; "evidence" finds exchangeable
-            blocks and contexts by Bayesian evidence instead of tests, which takes longer and gives smaller circuits (for
-            zeros and ones without missing cells, in memory); None for a conventional SPN.
+            blocks and contexts by Bayesian evidence instead of tests, which takes longer and gives smaller circuits
+            (for zeros and ones without missing cells, in memory); None for a conventional SPN.
         clustering: "auto", "bernoulli", "variable", "gmm" (as in the paper) or "kmeans".
         leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
             "sparse" (of as few of them as predict best), "factorized", "exchangeable", "chow_liu" or "blocks".

@@ -156,7 +156,8 @@ def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
             raise ParameterError("exchangeability='evidence' cannot learn from missing cells; 'global' can")
         if data.shape[1] > WIDEST_AT_ONCE:
             raise ParameterError(
-                f"exchangeability='evidence' is for at most {WIDEST_AT_ONCE} columns, found {data.shape[1]}; use 'global'"
+                f"exchangeability='evidence' is for at most {WIDEST_AT_ONCE} columns, found {data.shape[1]}; 'global' "
+                "takes more"
             )
     if not only_bits:
         table_clustering(config.clustering)
