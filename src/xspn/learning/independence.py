@@ -66,22 +66,27 @@ def independent_groups(summary: BinarySummary, threshold: float) -> list[IntArra
     return components_of_many(summary.n, links, summary.rows_at_once)
 
 
-def groups_of_blocks(summary: BinarySummary, label: IntArray, threshold: float) -> list[IntArray]:
+def groups_of_blocks(summary: BinarySummary, label: IntArray) -> list[IntArray]:
     """Return the groups that no dependence connects, of single variables or of the counts of exchangeable blocks.
 
-    Of a block the count is all there is to know, and two counts show a dependence that no pair of variables does.
+    Of a block the count is all there is to know, and two counts show a dependence that no pair of variables does. A
+    dependence has to pay for a parameter, half the logarithm of the number of rows, and for the choice of a partner
+    among all variables.
 
     Args:
         summary: The rows, complete.
         label: The block of each variable.
-        threshold: ρ of the G-test; for counts it stands for a level, the tail of χ² with one degree of freedom.
     """
+    threshold = 0.5 * float(np.log(max(summary.total, 1.0))) + float(np.log(summary.n))
     linked = dependent_pairs(summary, threshold) | dependent_counts(summary, label, threshold)[np.ix_(label, label)]
     return components(np.asarray(linked | (label[:, None] == label[None, :])))
 
 
 def dependent_counts(summary: BinarySummary, label: IntArray, threshold: float) -> BoolArray:
-    """Mark the pairs of blocks whose counts are dependent, by the G-test of counts in at most four bins: (k, k)."""
+    """Mark the pairs of blocks whose counts are dependent, by the G-test of counts in at most four bins: (k, k).
+
+    The threshold ρ stands for a level, the tail of χ² with one degree of freedom beyond 2ρ, as for single variables.
+    """
     cells, weights = summary.rows()
     n_blocks = int(label.max()) + 1
     bins, owners = [], []

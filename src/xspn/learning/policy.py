@@ -73,7 +73,7 @@ def decide(
     if is_root and config.published is not None and config.published.rows_first:
         return Decision(Operation.CLUSTER)
     if config.by_evidence:
-        return _by_evidence(slice, config, known)
+        return _by_evidence(slice, known)
     test = slice.test(config)
     if test is not None and not test.rejects(config.significance):
         if slice.exchangeable_suffices(config):
@@ -99,12 +99,12 @@ def decide(
     return Decision(Operation.CLUSTER, test=test)
 
 
-def _by_evidence(slice: Slice, config: LearnConfig, known: Dependence) -> Decision:
+def _by_evidence(slice: Slice, known: Dependence) -> Decision:
     """Return what to do where blocks of best evidence take the place of tests."""
     if len(slice.exchangeable_blocks()) == 1:
         return Decision(Operation.EXCHANGEABLE, note="one block has more evidence than any other partition")
     if known is not Dependence.CONNECTED:
-        groups = slice.groups_of_blocks(config)
+        groups = slice.groups_of_blocks()
         if len(groups) > 1:
             factors, of_factors = _factors(groups, two=False)
             if known is Dependence.ONE_CONTEXT:  # what was found of all variables holds of nearly all of them

@@ -58,7 +58,7 @@ class Slice(ABC):
         """Return the exchangeable blocks of best evidence; single variables are blocks of their own."""
         raise ParameterError(NO_EVIDENCE)
 
-    def groups_of_blocks(self, config: LearnConfig) -> list[IntArray]:
+    def groups_of_blocks(self) -> list[IntArray]:
         """Return the groups of such blocks that no dependence connects, in the order of their first variable."""
         raise ParameterError(NO_EVIDENCE)
 
@@ -192,10 +192,9 @@ class BinarySlice(BitSlice):
         """Return the blocks of best evidence."""
         return self.summary.exchangeable_blocks.blocks
 
-    def groups_of_blocks(self, config: LearnConfig) -> list[IntArray]:
+    def groups_of_blocks(self) -> list[IntArray]:
         """Return the components of the graph of dependent variables and dependent counts."""
-        label = self.summary.exchangeable_blocks.label
-        return groups_of_blocks(self.summary, label, config.independence_threshold)
+        return groups_of_blocks(self.summary, self.summary.exchangeable_blocks.label)
 
     def exchangeable(self, config: LearnConfig) -> Candidate:
         """Return a leaf over the count of ones, of the law that has most evidence where that is what decides."""

@@ -1,4 +1,4 @@
-"""The paper's 31 data sets by name, fresh samples of the synthetic ones, and data sets from roll calls.
+"""The paper's 31 data sets by name, fresh samples of the synthetic ones, planted truths, and data sets from roll calls.
 
 Examples:
     >>> from xspn import datasets
@@ -14,6 +14,7 @@ from xspn.paper.datasets.classification import LabeledDataset, classification, w
 from xspn.paper.datasets.dataset import Dataset
 from xspn.paper.datasets.download import DownloadLimits
 from xspn.paper.datasets.loading import Fetched, fetch, load
+from xspn.paper.datasets.planted import planted
 from xspn.paper.datasets.synthetic import make, truth
 from xspn.paper.datasets.votes import from_votes
 from xspn.paper.datasets.voteview import from_voteview
@@ -32,6 +33,7 @@ __all__ = [
     "load",
     "make",
     "names",
+    "planted",
     "truth",
     "with_target",
 ]
