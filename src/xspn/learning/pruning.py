@@ -30,6 +30,8 @@ def pruned(records: list[Record]) -> list[Record]:
         totals = np.array([records[child].total for child in record.children])
         scores[index] += float(totals @ np.log(record.weights))
         sizes[index] += len(record.weights) - 1
+        if record.cut is not None:  # the price of naming a variable, which the edges of a Chow-Liu leaf pay too
+            scores[index] -= float(np.log(len(record.task.variables)))
         if record.instead is None:
             continue
         own = n_parameters_of(record.instead.node)
