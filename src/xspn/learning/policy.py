@@ -11,7 +11,6 @@ from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.slice import Slice
 from xspn.learning.task import Dependence
 
-
 NEARLY_ALL = 0.75
 
 

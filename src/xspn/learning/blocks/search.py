@@ -3,8 +3,8 @@
 The prior of a partition: the number of variables that stand alone is uniform, and so is which ones they are; the others
 form blocks as the guests of a Chinese restaurant do. Up to a constant its logarithm is log s! + Σ log (m_b − 1)! for s
 single variables and blocks of m_b. Of the restaurant only the seatings without a guest alone are partitions here, so
-that the prior of all n sums to less than one: to the mean of D_k / k! over k = 0..n (D_k: derangements), ½ for n = 1 and
-n = 2, falling to 1/e. What is missing counts against each context alike. Compiled by numba.
+that the prior sums to less than one: to the mean of D_k / k! over k = 0..n (D_k: derangements), ½ for n = 1 and n = 2,
+falling to 1/e. What is missing counts against each context alike. Compiled by numba.
 """
 
 from math import lgamma, log
