@@ -21,7 +21,7 @@ from xspn.learning.steps import step
 from xspn.leaves.chow_liu_tree import information_of_bits
 
 Array = Any
-LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of a smaller fraction of the largest weight
+LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of less than this fraction of the largest
 FEWEST_ROWS = 4.0  # contexts of fewer are not split
 LEAST_GAIN = 1.0  # nats of evidence, for a split to be tried on all rows
 TOLERANCE = 1e-5  # of EM, in nats per row
@@ -138,8 +138,9 @@ class _Search:
         self.coefficients = log_binomial_table(bits.shape[1]) if coefficients is None else coefficients
 
     def part(self, weights: FloatArray) -> tuple["_Search", AnyArray]:
-        """Return the rows that are not negligible under other weights, and where they are."""
-        own = weights > LEAST_RESPONSIBILITY * weights.max()
+        """Return the rows that are not negligible under a part of their weights, and where they are."""
+        fraction = weights / self.weights
+        own = fraction > LEAST_RESPONSIBILITY * fraction.max()
         return _Search(self.bits[own], weights[own], self.coefficients), own
 
     def context(self) -> Context:
