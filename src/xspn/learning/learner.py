@@ -10,6 +10,7 @@ from scipy.special import xlogy
 from threadpoolctl import threadpool_limits
 
 from xspn.core.arrays import IntArray
+from xspn.core.errors import ParameterError
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.clustering import Split
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
@@ -18,7 +19,7 @@ from xspn.learning.data import BinaryData
 from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.policy import Decision, Operation, decide
 from xspn.learning.pruning import pruned
-from xspn.learning.slice import Slice
+from xspn.learning.slice import NO_EVIDENCE, Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
 from xspn.learning.tables.clustering import table_clustering
@@ -145,12 +146,14 @@ def learn(
 
 
 def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
-    """Refuse a clustering, a leaf learner or a test that is for bits only, where some column is not one of bits."""
+    """Refuse a clustering, a leaf learner or a test that is for bits only, or for whole rows, where the data is not."""
     if isinstance(data, TableData) and len(data.binary) < len(data.domains):
         table_clustering(config.clustering)
         table_leaf_learner(config.leaf_learner)
         if config.exchangeability is not None:
             named_table_test(config.exchangeability)
+    if isinstance(data, BinaryData) and config.by_evidence and not data.complete:
+        raise ParameterError(NO_EVIDENCE)
 
 
 def learn_task(task: Task, data: BinaryData, variables: IntArray, config: LearnConfig) -> list[Record]:
