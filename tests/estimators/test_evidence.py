@@ -166,7 +166,7 @@ def test_missing_cells_are_refused(rng):
         fitted(table)
     for settings in ({"leaf_learner": "evidence", "min_instances": 1000}, {"clustering": "contexts"}):
         with pytest.raises(ParameterError, match="without missing cells"):
-            XSPN(**settings, exchangeability=None, independence_threshold=0.0).fit(table)
+            XSPN(**settings).fit(table)
 
 
 def test_other_columns_are_refused(rng):
