@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chi2_contingency
+from scipy.stats import chi2, chi2_contingency
 
-from support.learning import random_table, summary
+from support.learning import exchangeable_table, random_table, summary
 from xspn.learning.independence import (
     components,
+    dependent_counts,
     dependent_pairs,
     g_statistics,
     groups_exclude_each_other,
+    groups_of_blocks,
     independent_groups,
 )
 
@@ -127,3 +129,73 @@ def test_independent_variables_do_not_exclude_each_other(rng, rows):
         assert not groups_of(table)
         assert not groups_of(np.where(rng.random(table.shape) < 0.3, np.nan, table))
         assert not groups_of(np.repeat(rng.random((rows, 3)) < 0.5, 3, axis=1))
+
+
+def p_of_counts(first, second, weights):
+    """The p-value of the G-test of two columns of whole numbers; 1 where one of them has one value only."""
+    cells = [[weights[(first == a) & (second == b)].sum() for b in np.unique(second)] for a in np.unique(first)]
+    if min(np.shape(cells)) < 2:
+        return 1.0
+    return chi2_contingency(np.array(cells), correction=False, lambda_="log-likelihood").pvalue
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0, 5.0])
+def test_counts_of_small_blocks_depend_by_scipys_g_test(rng, threshold):
+    """Up to four counts are not binned. The threshold of a pair stands for a level."""
+    seen = []
+    for _ in range(20):
+        table, weights = random_table(rng, 60, 8), rng.random(60) * 2 + 0.1
+        label = np.array([0, 1, 2, 0, 1, 2, 0, 3])
+        counts = np.stack([table[:, label == b].sum(axis=1) for b in range(4)], axis=1)
+        found = dependent_counts(summary(table, weights), label, threshold)
+        for a in range(4):
+            for b in range(a):
+                p = p_of_counts(counts[:, a], counts[:, b], weights)
+                assert found[a, b] == found[b, a] == (p < chi2.sf(2 * threshold, 1))
+                seen.append(found[a, b])
+    assert 0 < sum(seen) < len(seen)
+
+
+def test_counts_of_large_blocks_are_binned_by_quarters_of_the_rows(rng):
+    for _ in range(10):
+        table = np.hstack([exchangeable_table(rng, 300, 12), exchangeable_table(rng, 300, 15)])
+        table[:100, 12:20] = table[:100, :8]
+        label = np.repeat([0, 1], [12, 15])
+        binned = []
+        for own in (table[:, :12].sum(axis=1), table[:, 12:].sum(axis=1)):
+            middle = [((own < count).mean() + (own <= count).mean()) / 2 for count in own]
+            binned.append(np.floor(4 * np.array(middle)))
+        p = p_of_counts(*binned, np.ones(300))
+        for level, expected in ((p * 1.01, True), (p * 0.99, False)):
+            found = dependent_counts(summary(table), label, chi2.isf(level, 1) / 2)
+            assert found[0, 1] == found[1, 0] == expected
+
+
+def test_counts_connect_what_no_pair_does(rng):
+    """The third variable is one if the count of the first two is: no two of the three depend on each other."""
+    table = rng.integers(0, 2, size=(500, 4))
+    table[:, 2] = table[:, 0] ^ table[:, 1]
+    own = summary(table)
+    assert [group.tolist() for group in independent_groups(own, 5.0)] == [[0], [1], [2], [3]]
+    assert [group.tolist() for group in groups_of_blocks(own, np.array([0, 0, 1, 2]))] == [[0, 1, 2], [3]]
+    assert [group.tolist() for group in groups_of_blocks(own, np.array([0, 1, 2, 3]))] == [[0], [1], [2], [3]]
+
+
+def test_the_variables_of_a_block_stay_together_and_pairs_connect_as_before(rng):
+    for _ in range(20):
+        own = summary(random_table(rng, 100, 7))
+        label = rng.permutation([0, 0, 1, 1, 2, 3, 4])
+        groups = groups_of_blocks(own, label)
+        assert sorted(np.concatenate(groups).tolist()) == list(range(7))
+        group_of = np.empty(7, dtype=int)
+        for k, group in enumerate(groups):
+            group_of[group] = k
+        together = group_of[:, None] == group_of
+        assert together[label[:, None] == label].all()
+        assert together[dependent_pairs(own, 5.0)].all()
+    independent = summary(rng.random((2000, 6)) < 0.4)
+    assert [group.tolist() for group in groups_of_blocks(independent, np.array([0, 1, 0, 1, 1, 2]))] == [
+        [0, 2],
+        [1, 3, 4],
+        [5],
+    ]

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from support.learning import all_assignments, random_table, summary, total_probability
+from support.learning import all_assignments, exchangeable_table, random_table, summary, total_probability
 from xspn.circuit import Circuit
 from xspn.learning.leaf_learners import LeafData, LeafOptions, leaf_learners
-from xspn.learning.leaf_learners.blocks import blocks_of_similar_means
+from xspn.learning.leaf_learners.blocks import blocks_of_similar_means, evidence_blocks_leaf
+from xspn.leaves.bernoulli import Bernoulli
+from xspn.leaves.beta_binomial import BetaBinomial
+from xspn.leaves.exchangeable import Exchangeable
 
 SHRINKAGE = 2.0
 SPREADS = ("values", "assignments")
@@ -146,3 +149,51 @@ def test_parameters_by_hand():
     np.testing.assert_allclose(chances("exchangeable", half), np.array([1.5, 0.75, 0.75, 3.5]) / 6.5)
     over_assignments = LeafOptions(0.5, "assignments")
     np.testing.assert_allclose(chances("exchangeable", over_assignments), np.array([1.125, 0.625, 0.625, 3.125]) / 5.5)
+
+
+def three_blocks(rng, rows=300):
+    """Of the first four variables exactly one or three are one; the next five are beta-binomial; the last is alone."""
+    odd = rng.integers(0, 2, size=(rows, 4))
+    odd[:, 3] = 1 - odd[:, :3].sum(axis=1) % 2
+    alone = rng.random((rows, 1)) < 0.03
+    return np.hstack([odd, exchangeable_table(rng, rows, 5, 2.0), alone]).astype(np.uint8)
+
+
+def test_blocks_of_best_evidence_have_leaves_of_their_laws(rng):
+    variables = np.array([7, 3, 11, 5, 2, 13, 17, 19, 23, 29])
+    found = evidence_blocks_leaf(LeafData.alone(summary(three_blocks(rng))), variables, LeafOptions())
+    assert {tuple(sorted(leaf.scope)): type(leaf) for leaf in found.node.children} == {
+        (3, 5, 7, 11): Exchangeable,
+        (2, 13, 17, 19, 23): BetaBinomial,
+        (29,): Bernoulli,
+    }
+
+
+def test_the_leaf_of_a_histogram_predicts_as_its_evidence_does(rng):
+    """One row's mass spread over the counts, whatever the smoothing of other leaves is."""
+    odd = three_blocks(rng)[:, :4]
+    data = LeafData.alone(summary(odd))
+    for smoothing in (0.0, 0.1, 2.0):
+        found = evidence_blocks_leaf(data, np.arange(4), LeafOptions(smoothing))
+        counts = np.bincount(odd.sum(axis=1), minlength=5)
+        expected = (counts + 0.2) / (len(odd) + 1) / [1, 4, 6, 4, 1]
+        logs = Circuit(found.node, n_variables=4).log_likelihood(all_assignments(4))
+        np.testing.assert_allclose(np.exp(logs), expected[all_assignments(4).sum(axis=1).astype(int)])
+        by_context = data.own.exchangeable_blocks.log_prob(all_assignments(4).astype(np.uint8))
+        np.testing.assert_allclose(by_context, logs, rtol=1e-12)
+
+
+def test_scores_of_blocks_of_best_evidence_are_those_of_leaving_each_row_out(rng):
+    """Of a block of counts that keeps its law without the row."""
+    table = three_blocks(rng, 40)[:, :4]
+    weights = np.full(40, 2.0)
+
+    def leaf_of(weights):
+        return evidence_blocks_leaf(LeafData.alone(summary(table, weights)), np.arange(4), LeafOptions())
+
+    found = leaf_of(weights)
+    for index in range(0, 40, 7):
+        without = leaf_of(weights - np.eye(40)[index])
+        assert isinstance(without.node, Exchangeable)
+        expected = log_prob(without.node, table[index].astype(float), 4)
+        assert found.leave_one_out[index] == pytest.approx(expected, abs=1e-6)

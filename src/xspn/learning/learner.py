@@ -19,7 +19,7 @@ from xspn.learning.data import BinaryData
 from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.policy import Decision, Operation, decide
 from xspn.learning.pruning import pruned
-from xspn.learning.slice import Slice
+from xspn.learning.slice import NO_EVIDENCE, Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
 from xspn.learning.summary import WIDEST_AT_ONCE
@@ -147,18 +147,16 @@ def learn(
 
 
 def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
-    """Refuse a clustering, a leaf learner or a test that is for bits only, where some column is not one of bits."""
+    """Refuse a clustering, a leaf learner or a test that is for bits only, or for whole rows, where the data is not."""
     only_bits = isinstance(data, BinaryData) or len(data.binary) == len(data.domains)
-    if config.by_evidence:
-        if not only_bits:
-            raise ParameterError("exchangeability='evidence' is for columns of two values; other columns need 'global'")
-        if not (data.complete if isinstance(data, BinaryData) else not np.isnan(data.cells).any()):
-            raise ParameterError("exchangeability='evidence' cannot learn from missing cells; 'global' can")
-        if data.shape[1] > WIDEST_AT_ONCE:
-            raise ParameterError(
-                f"exchangeability='evidence' is for at most {WIDEST_AT_ONCE} columns, found {data.shape[1]}; 'global' "
-                "takes more"
-            )
+    complete = data.complete if isinstance(data, BinaryData) else not np.isnan(data.cells).any()
+    if config.by_evidence and not (only_bits and complete):
+        raise ParameterError(NO_EVIDENCE)
+    if config.by_evidence and data.shape[1] > WIDEST_AT_ONCE:
+        raise ParameterError(
+            f"exchangeability='evidence' is for at most {WIDEST_AT_ONCE} columns, found {data.shape[1]}; 'global' "
+            "takes more"
+        )
     if not only_bits:
         table_clustering(config.clustering)
         table_leaf_learner(config.leaf_learner)

@@ -28,7 +28,10 @@ from xspn.learning.leaf_learners import (
 from xspn.learning.summary import BinarySummary
 from xspn.learning.task import Rows, Task
 
-NO_EVIDENCE = "exchangeability='evidence' is for tables of zeros and ones in memory, without missing cells"
+NO_EVIDENCE = (
+    "exchangeability='evidence' is for tables of zeros and ones in memory, without missing cells; for others use "
+    "one of 'full', 'global', 'pairwise'"
+)
 
 
 class Slice(ABC):

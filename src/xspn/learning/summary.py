@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.errors import ParameterError
 from xspn.learning.partial_counts import likely_totals
 from xspn.learning.partial_moments import MomentsOfManyVariables, PartialMoments
 
@@ -56,6 +57,12 @@ class BinarySummary:
         """Return the cells themselves (NaN is missing) and their weights, for the methods that need them."""
         return self._cells, self._weights
 
+    def complete_rows(self) -> tuple[NDArray[np.uint8], FloatArray]:
+        """Return the cells as bytes and their weights, for the methods that need every cell."""
+        if not self.complete:
+            raise ParameterError("blocks and contexts of best evidence are for tables without missing cells")
+        return self._cells.astype(np.uint8), self._weights
+
     @cached_property
     def _missing(self) -> NDArray[np.bool_]:
         return np.asarray(np.isnan(self._cells))
@@ -86,7 +93,7 @@ class BinarySummary:
         """The variables in exchangeable blocks of best evidence; no cell may be missing."""
         from xspn.learning.blocks.contexts import one_context  # takes numba along
 
-        return one_context(self._cells.astype(np.uint8), self._weights)
+        return one_context(*self.complete_rows())
 
     @property
     def wide(self) -> bool:

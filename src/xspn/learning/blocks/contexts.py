@@ -21,7 +21,7 @@ from xspn.learning.steps import step
 from xspn.leaves.chow_liu_tree import information_of_bits
 
 Array = Any
-LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of a smaller fraction of the largest weight
+LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of less than this fraction of the largest
 FEWEST_ROWS = 4.0  # contexts of fewer are not split
 LEAST_GAIN = 1.0  # nats of evidence, for a split to be tried on all rows
 TOLERANCE = 1e-5  # of EM, in nats per row
@@ -107,7 +107,8 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
         2
     """
     rng = np.random.default_rng(seed)
-    search = _Search(bits, weights)
+    order = np.lexsort(bits.T)  # random starts shall not depend on the order of the rows
+    search = _Search(bits[order], weights[order])
     found = search.fit(np.ones((len(bits), 1)), passes=1, rounds=1)
     untried = [True]  # contexts that nobody has tried to split
     while len(found.contexts) < most:
@@ -118,9 +119,12 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
         if larger is None:
             break
         found = larger
-    if len(found.contexts) == 1:
-        return found
-    return max(found, search.fit(found.responsibilities, PASSES, ROUNDS), key=_evidence_of)
+    if len(found.contexts) > 1:
+        found = max(found, search.fit(found.responsibilities, PASSES, ROUNDS), key=_evidence_of)
+        found = search.merged(found)
+    own = np.empty_like(found.responsibilities)
+    own[order] = found.responsibilities
+    return replace(found, responsibilities=own)
 
 
 class _Search:
@@ -138,8 +142,9 @@ class _Search:
         self.coefficients = log_binomial_table(bits.shape[1]) if coefficients is None else coefficients
 
     def part(self, weights: FloatArray) -> tuple["_Search", AnyArray]:
-        """Return the rows that are not negligible under other weights, and where they are."""
-        own = weights > LEAST_RESPONSIBILITY * weights.max()
+        """Return the rows that are not negligible under a part of their weights, and where they are."""
+        fraction = weights / self.weights
+        own = fraction > LEAST_RESPONSIBILITY * fraction.max()
         return _Search(self.bits[own], weights[own], self.coefficients), own
 
     def context(self) -> Context:
@@ -259,6 +264,38 @@ class _Search:
         fitted = [self.fit(start, PASSES, ROUNDS) for start in starts if self.has_two(start)]
         best = max(fitted, key=_evidence_of, default=found)
         return best if best.evidence > found.evidence else None
+
+    def merged(self, found: Mixture) -> Mixture:
+        """Merge two contexts as long as that gains: a context that was cut by an early split is put together again."""
+        while len(found.contexts) > 1:
+            best, pair = 0.0, (0, 0)
+            for i in range(1, len(found.contexts)):
+                for j in range(i):
+                    gain = self._gain_of_merging(found, i, j)
+                    if gain > best:
+                        best, pair = gain, (i, j)
+            if best <= 0.0:
+                return found
+            i, j = pair
+            own = found.responsibilities.copy()
+            own[:, j] += own[:, i]
+            fewer = self.fit(np.delete(own, i, axis=1), PASSES, ROUNDS)
+            if fewer.evidence <= found.evidence:
+                return found
+            found = fewer
+        return found
+
+    def _gain_of_merging(self, found: Mixture, i: int, j: int) -> float:
+        """Return what evidence gains if two contexts become one, with the blocks of either and nothing else changed."""
+        first, second = found.contexts[i], found.contexts[j]
+        own = found.responsibilities[:, [i, j]]
+        both = own.sum(axis=1)
+        union = max(self.fitted(label, self.weights * both).evidence for label in (first.label, second.label))
+        entropy = float(self.weights @ (xlogy(own, own).sum(axis=1) - xlogy(both, both)))
+        k, sizes = len(found.contexts), np.array([first.total, second.total])
+        of_sizes = gammaln(sizes.sum() + 1) - gammaln(sizes + 1).sum() - np.log(k - 1)
+        of_sizes += gammaln(self.total + k) - gammaln(self.total + k - 1)
+        return float(union - first.evidence - second.evidence + entropy + of_sizes)
 
     def has_two(self, responsibilities: FloatArray) -> bool:
         """Whether each cluster has a row."""

@@ -2,7 +2,9 @@
 
 The prior of a partition: the number of variables that stand alone is uniform, and so is which ones they are; the others
 form blocks as the guests of a Chinese restaurant do. Up to a constant its logarithm is log s! + Σ log (m_b − 1)! for s
-single variables and blocks of m_b. Compiled by numba.
+single variables and blocks of m_b. Of the restaurant only the seatings without a guest alone are partitions here, so
+that the prior sums to less than one: to the mean of D_k / k! over k = 0..n (D_k: derangements), ½ for n = 1 and n = 2,
+falling to 1/e. What is missing counts against each context alike. Compiled by numba.
 """
 
 from math import lgamma, log
@@ -60,7 +62,29 @@ def best_partition(bits: Array, weights: Array, pairs: Array, coefficients: Arra
         changed = _dissolve(blocks)
         if not _move(blocks) and not changed:
             break
-    return blocks.label
+    return _or_trivial(blocks)
+
+
+@kept(nogil=True)
+def _or_trivial(blocks: Blocks) -> Array:
+    """Return the partition found, or all variables alone or in one block if that is better: merging may miss both."""
+    n = len(blocks.label)
+    found = log_prior(blocks.label)
+    for b in range(n):
+        if blocks.size[b] > 0:
+            found += blocks.evidence[b]
+    histogram = np.zeros(n + 1)
+    ones = np.zeros(len(blocks.weights), np.int64)
+    for j in range(n):
+        ones += blocks.bits[j]
+    for r in range(len(ones)):
+        histogram[ones[r]] += blocks.weights[r]
+    alone, together = np.arange(n), np.zeros(n, np.int64)
+    whole, _ = evidence_of_counts(histogram, n, blocks.coefficients[n])
+    value_alone, value_together = blocks.alone.sum() + log_prior(alone), whole + log_prior(together)
+    if max(value_alone, value_together) <= found + 1e-6:
+        return blocks.label
+    return alone if value_alone > value_together else together
 
 
 @kept(nogil=True)
@@ -75,7 +99,7 @@ def _evidence_of(blocks: Blocks, b: int) -> float:
 
 @kept(nogil=True)
 def log_prior(label: Array) -> float:
-    """Return the log-probability of a partition beforehand."""
+    """Return the log-probability of a partition beforehand: log of s! Π (m_b − 1)! / (n! (n + 1))."""
     n = len(label)
     size = np.zeros(n, np.int64)
     for block in label:

@@ -20,8 +20,8 @@ def contexts_split(summary: BinarySummary, seed: int) -> Split | None:
     """
     from xspn.learning.blocks.contexts import find_contexts  # takes numba along
 
-    cells, weights = summary.rows()
-    found = find_contexts(cells.astype(np.uint8), weights, seed)
+    bits, weights = summary.complete_rows()
+    found = find_contexts(bits, weights, seed)
     if len(found.contexts) == 1 or found.evidence < evidence_of_tree(summary):
         return best_split(summary, seed)
     own = np.where(found.responsibilities < SMALLEST_RESPONSIBILITY, 0.0, found.responsibilities)

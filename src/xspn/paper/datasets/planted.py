@@ -6,6 +6,7 @@ import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.checks import whole_number
 from xspn.core.errors import ParameterError, RegistryError
 from xspn.core.random import RandomState, generator
 from xspn.graph.nodes import Node, Product, Sum
@@ -51,8 +52,9 @@ def planted(
     """
     if family not in FAMILIES:
         raise RegistryError(f"planted: expected one of {', '.join(FAMILIES)}, found {family!r}")
-    if n_variables < FEWEST_VARIABLES:
-        raise ParameterError(f"planted: expected at least {FEWEST_VARIABLES} variables, found {n_variables}")
+    whole_number("n_variables", n_variables, FEWEST_VARIABLES)
+    if n_contexts is not None:
+        whole_number("n_contexts", n_contexts, 1)
     rng = generator(random_state)
     columns = rng.permutation(n_variables)
     if family == "contexts":
