@@ -127,17 +127,10 @@ def other_columns(rng):
     return np.arange(400), rng.permutation(12)
 
 
+@pytest.mark.parametrize("family", ["blocks", "contexts"])
 @pytest.mark.parametrize("reorder", [other_rows, other_columns])
-def test_the_order_of_the_table_does_not_matter_where_there_is_one_context(reorder):
-    assert differences("blocks", reorder).max() < 1e-9
-
-
-@pytest.mark.parametrize(("reorder", "usual", "most"), [(other_rows, 0.1, 0.4), (other_columns, 0.02, 0.1)])
-def test_the_order_of_the_table_matters_little_where_there_are_contexts(reorder, usual, most):
-    """Random rows that EM starts from depend on it. Measured: 0.05 nats as usual and 0.19 at most; columns, 0.025."""
-    found = differences("contexts", reorder)
-    assert np.median(found) < usual
-    assert found.max() < most
+def test_the_order_of_the_table_does_not_matter(reorder, family):
+    assert differences(family, reorder).max() < 1e-9
 
 
 def test_contexts_are_learned_as_a_sum_and_predict_better_than_tests_do():
@@ -170,7 +163,7 @@ def test_missing_cells_are_refused(rng):
 
 
 def test_other_columns_are_refused(rng):
-    with pytest.raises(ParameterError, match="exchangeability='evidence' is for tables of zeros and ones only"):
+    with pytest.raises(ParameterError, match=r"is for tables of zeros and ones in memory.* for others use one of"):
         fitted(rng.integers(0, 3, size=(50, 4)))
 
 

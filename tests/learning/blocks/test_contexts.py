@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, xlogy
 
+import xspn.learning.blocks.contexts as contexts_module
 from support.blocks import evidence_of_block, log_prior_of, partition_of_labels
 from support.learning import all_assignments, exchangeable_table, random_table
 from xspn.learning.blocks.contexts import _Search, find_contexts, one_context
@@ -119,14 +120,40 @@ def test_the_same_seed_gives_the_same_contexts(rng):
     assert first.evidence == second.evidence
 
 
-@pytest.mark.parametrize(("k", "least"), [(2, 8), (3, 7)])
+@pytest.mark.parametrize(("k", "least"), [(2, 11), (3, 9)])
 def test_planted_contexts_are_found_nearly_always(k, least):
-    """Measured: in 10 of 12 circuits with two contexts, in 9 with three."""
+    """Measured: in all of 12 circuits with two contexts, in 10 with three."""
     right = []
     for seed in range(12):
         table = planted("contexts", 24, k, random_state=seed).sample(1000, random_state=seed).astype(np.uint8)
         right.append(len(find_contexts(table, np.ones(1000), seed=0).contexts) == k)
     assert sum(right) >= least
+
+
+def test_what_merging_gains_is_the_difference_of_evidence(rng):
+    table = planted("contexts", 12, 3, random_state=1).sample(300, random_state=1).astype(np.uint8)
+    search = contexts_module._Search(table, rng.uniform(0.5, 2.0, size=300))
+    own = rng.dirichlet(np.ones(3), size=300)
+    found = search.fit(own, passes=2, rounds=1)
+    for i, j in ((1, 0), (2, 0), (2, 1)):
+        merged = found.responsibilities.copy()
+        merged[:, j] += merged[:, i]
+        merged = np.delete(merged, i, axis=1)
+        others = [context for k, context in enumerate(found.contexts) if k not in (i, j)]
+        unions = [search.fitted(found.contexts[k].label, search.weights * merged[:, j]) for k in (i, j)]
+        best = max(search._evidence([*others[:j], union, *others[j:]], merged) for union in unions)
+        assert search._gain_of_merging(found, i, j) == pytest.approx(best - found.evidence, abs=1e-6)
+
+
+def test_a_context_that_was_cut_is_put_together_again(rng):
+    table = planted("contexts", 16, 2, random_state=3).sample(1000, random_state=3).astype(np.uint8)
+    search = contexts_module._Search(table, np.ones(1000))
+    two = search.merged(find_contexts(table, np.ones(1000), seed=0))
+    half = rng.random(1000)[:, None]
+    cut = np.hstack(
+        [two.responsibilities[:, :1] * half, two.responsibilities[:, :1] * (1 - half), two.responsibilities[:, 1:]]
+    )
+    assert len(search.merged(search.fit(cut, passes=1, rounds=1)).contexts) == 2
 
 
 def test_the_blocks_and_the_rows_of_planted_contexts_are_found(rng):

@@ -107,7 +107,7 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
         2
     """
     rng = np.random.default_rng(seed)
-    order = np.lexsort(bits.T)  # random starts shall not depend on the order of the rows
+    order = _order_of_rows(bits, weights)
     search = _Search(bits[order], weights[order])
     found = search.fit(np.ones((len(bits), 1)), passes=1, rounds=1)
     untried = [True]  # contexts that nobody has tried to split
@@ -125,6 +125,16 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
     own = np.empty_like(found.responsibilities)
     own[order] = found.responsibilities
     return replace(found, responsibilities=own)
+
+
+def _order_of_rows(bits: AnyArray, weights: FloatArray) -> IntArray:
+    """Sort rows by what they hold, so that random starts depend neither on the order of rows nor on that of columns.
+
+    By the number of ones, then by how frequent the ones are in their columns; only rows that are alike in this are told
+    apart by the order of the columns.
+    """
+    ones = weights @ bits
+    return np.lexsort((*bits.T, bits @ ones**2, bits @ ones, bits.sum(axis=1)))
 
 
 class _Search:
