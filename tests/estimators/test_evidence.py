@@ -7,7 +7,7 @@ import pytest
 
 from support.learning import all_assignments, exchangeable_table, random_table, two_clusters
 from xspn import XSPN
-from xspn.core.errors import ParameterError
+from xspn.core.errors import ParameterError, RegistryError
 from xspn.io import to_json
 from xspn.learning.policy import Operation
 from xspn.paper.datasets.planted import planted
@@ -160,6 +160,11 @@ def test_missing_cells_are_refused(rng):
     for settings in ({"leaf_learner": "evidence", "min_instances": 1000}, {"clustering": "contexts"}):
         with pytest.raises(ParameterError, match="without missing cells"):
             XSPN(**settings).fit(table)
+
+
+def test_a_misspelt_name_is_refused_with_the_known_ones():
+    with pytest.raises(RegistryError, match="did you mean 'evidence'"):
+        XSPN(exchangeability="evidense").fit([[0, 1], [1, 0]])
 
 
 def test_other_columns_are_refused(rng):

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from xspn.core.checks import number_between, one_of, smoothing_mass, whole_number
-from xspn.core.errors import ParameterError
+from xspn.core.errors import ParameterError, RegistryError, with_known_names
 from xspn.learning.clustering import clusterings
-from xspn.learning.exchangeability.base import check_test_options
+from xspn.learning.exchangeability.base import check_test_options, tests
 from xspn.learning.leaf_learners import LeafOptions, leaf_learners
 
 
@@ -76,6 +76,9 @@ class LearnConfig:
         if not isinstance(self.published, PublishedProgram | None):
             raise ParameterError(f"published: expected a PublishedProgram or None, found {self.published!r}")
         if self.exchangeability is not None and not self.by_evidence:
+            if self.exchangeability not in tests:
+                known = with_known_names(self.exchangeability, ["evidence", *tests])
+                raise RegistryError(f"unknown exchangeability test {known}")
             check_test_options(self.exchangeability, self.test_options)
         clusterings[self.clustering]
         leaf_learners[self.leaf_learner]

@@ -28,6 +28,7 @@ TOLERANCE = 1e-5  # of EM, in nats per row
 TRIAL_PASSES, PASSES, ROUNDS = 6, 8, 2
 RANDOM_STARTS, STARTS_ANEW = 2, 4
 LARGEST_IN_FLOAT32 = 1e6  # rows whose counts are added up in it
+NEIGHBORS = 4  # of a context, that it may be merged with
 MOST_CONTEXTS = 100
 MOST_STARTED_ANEW = 6  # from random rows; with more contexts such starts hardly ever win
 
@@ -185,6 +186,7 @@ class _Search:
         """Alternate between finding the blocks of each context and EM, as long as the evidence gains."""
         best: Mixture | None = None
         for _ in range(rounds):
+            responsibilities = responsibilities[:, self.weights @ responsibilities > 0]  # contexts may die out
             masses = [self.weights * own for own in responsibilities.T]
             contexts = [self.fitted(self.part(own)[0].blocks(), own) for own in masses]
             found = self._em(contexts, responsibilities, passes)
@@ -258,7 +260,8 @@ class _Search:
         # The best of them with the blocks of the whole gets blocks of its own.
         rough = max((part.with_blocks(context.label, start) for start in starts), key=_evidence_of)
         best = part.fit(rough.responsibilities, TRIAL_PASSES, ROUNDS)
-        if best.evidence < part.fitted(context.label, part.weights).evidence + LEAST_GAIN:
+        least = part.fitted(context.label, part.weights).evidence + LEAST_GAIN
+        if len(best.contexts) < 2 or best.evidence < least:
             return None
         halves = np.full((len(weights), 2), 0.5)
         halves[own] = best.responsibilities
@@ -278,15 +281,10 @@ class _Search:
     def merged(self, found: Mixture) -> Mixture:
         """Merge two contexts as long as that gains: a context that was cut by an early split is put together again."""
         while len(found.contexts) > 1:
-            best, pair = 0.0, (0, 0)
-            for i in range(1, len(found.contexts)):
-                for j in range(i):
-                    gain = self._gain_of_merging(found, i, j)
-                    if gain > best:
-                        best, pair = gain, (i, j)
-            if best <= 0.0:
+            gains = {pair: self._gain_of_merging(found, *pair) for pair in self._near_contexts(found)}
+            i, j = max(gains, key=gains.__getitem__)
+            if gains[i, j] <= 0.0:
                 return found
-            i, j = pair
             own = found.responsibilities.copy()
             own[:, j] += own[:, i]
             fewer = self.fit(np.delete(own, i, axis=1), PASSES, ROUNDS)
@@ -294,6 +292,16 @@ class _Search:
                 return found
             found = fewer
         return found
+
+    def _near_contexts(self, found: Mixture) -> list[tuple[int, int]]:
+        """Return the pairs of contexts that may be one: those whose variables have similar means."""
+        masses = found.responsibilities * self.weights[:, None]
+        means = (masses.T @ self.bits) / np.maximum(masses.sum(axis=0), 1e-300)[:, None]
+        apart = ((means[:, None, :] - means[None, :, :]) ** 2).sum(axis=2)
+        np.fill_diagonal(apart, np.inf)
+        nearest = np.argsort(apart, axis=1, kind="stable")[:, : min(NEIGHBORS, len(means) - 1)]
+        pairs = {(max(i, j), min(i, j)) for i, row in enumerate(nearest.tolist()) for j in row}
+        return sorted(pairs)
 
     def _gain_of_merging(self, found: Mixture, i: int, j: int) -> float:
         """Return what evidence gains if two contexts become one, with the blocks of either and nothing else changed."""
