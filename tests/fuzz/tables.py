@@ -268,9 +268,8 @@ def density_case(rng, folder):
     size = n_rows_of(X)
     try:
         if rng.random() < 0.15:
-            model = MEVM(n_components=rng.choice([2, None]), n_init=1, max_iter=5, random_state=0).fit(
-                X, sample_weight=weights(rng, size)
-            )
+            own = {"n_components": rng.choice([2, None]), "n_init": 1, "max_iter": 5, "random_state": 0}
+            model = MEVM(**own).fit(X, sample_weight=weights(rng, size))
         else:
             model = XSPN(**settings(rng)).fit(X, sample_weight=weights(rng, size))
     except (XSPNError, FileNotFoundError):  # a text is the path of Parquet files
