@@ -59,9 +59,11 @@ class LearnerParameters(TableInput):
         exchangeability: The test of exchangeability: "global", "pairwise" or "full"; "evidence" finds exchangeable
             blocks and contexts by Bayesian evidence instead of tests, which takes longer and gives smaller circuits
             (for zeros and ones without missing cells, in memory); None for a conventional SPN.
-        clustering: "auto", "bernoulli", "variable", "gmm" (as in the paper) or "kmeans".
+        clustering: "auto", "contexts" (those of best evidence), "bernoulli", "variable", "gmm" (as in the paper) or
+            "kmeans".
         leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
-            "sparse" (of as few of them as predict best), "factorized", "exchangeable", "chow_liu" or "blocks".
+            "sparse" (of as few of them as predict best), "evidence" (the same with blocks of best evidence),
+            "factorized", "exchangeable", "chow_liu" or "blocks".
         quality: "fast" learns one circuit with the parameters as they are. "balanced" and "best" choose `min_instances`
             and `independence_threshold` on validation rows (`X_valid`, or a random fraction of the training rows),
             learn a bagged ensemble of 8 or 80 circuits, and mix it with hidden Chow-Liu trees over exchangeable blocks

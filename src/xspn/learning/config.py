@@ -49,9 +49,10 @@ class LearnConfig:
         smoothing: The Laplace pseudo-count α.
         exchangeability: The test: "global", "pairwise", "full"; "evidence" for blocks and contexts of best evidence in
             place of tests; or None for a conventional SPN.
-        clustering: How rows are split: "auto", "bernoulli", "variable", "gmm", "kmeans".
+        clustering: How rows are split: "auto", "contexts", "bernoulli", "variable", "gmm", "kmeans".
         leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
-            "sparse" (of as few of them as predict best), "factorized", "exchangeable", "chow_liu", "blocks".
+            "sparse" (of as few of them as predict best), "evidence" (the same with blocks of best evidence),
+            "factorized", "exchangeable", "chow_liu", "blocks".
         shrinkage: How many rows the sum above a leaf counts for in its parameters: clusters of few rows borrow strength
             from the rows that they were cut from.
         published: What to do as the paper's program does; None for this library's own learner.
