@@ -12,6 +12,7 @@ import pytest
 from xspn import Bernoulli, Categorical, Circuit, Gaussian, Product, Sum, load, save
 from xspn.core.errors import DataError, FormatError, ParameterError, StructureError
 from xspn.data.domain import Domain
+from xspn.data.frames import pandas_column
 from xspn.data.schema import Schema
 from xspn.io import from_json, to_json
 
@@ -192,3 +193,13 @@ def test_a_column_of_empty_cells_takes_the_labels_that_it_is_filled_with(circuit
     answer = circuit.schema.decode(np.array([[1.0, 2, 0.5, 1], [0, 0, 1.5, 0]]), template)
     assert answer["hot"].tolist() == ["yes", "no"]
     assert answer["colour"].tolist() == ["blue", "red"]
+
+
+def test_labels_that_a_column_cannot_hold_come_back_as_they_are():
+    """Columns that share their labels may have a label that is out of one column's range."""
+    codes = np.array([0.0, 1.0])
+    for dtype, most in ((pd.Int8Dtype(), 127), (pd.Int64Dtype(), 2**63 - 1), (np.dtype("uint8"), 255)):
+        kept = pandas_column(codes, Domain.categorical(2), (1, most), dtype)
+        assert list(kept) == [1, most]
+        assert kept.dtype == dtype
+        assert list(pandas_column(codes, Domain.categorical(2), (1, most + 1), dtype)) == [1, most + 1]

@@ -239,7 +239,7 @@ def pandas_column(codes: FloatArray, domain: Domain | None, labels: Labels | Non
         return values  # a column of words or days in which every cell was empty: numbers must not become those
     if labels is None:
         values = _numbers(codes, domain, dtype)
-    elif any(_is_too_much(label, getattr(dtype, "kind", "O")) for label in labels):
+    elif any(_is_too_much(label, dtype) for label in labels):
         return values  # an empty column, or one that shares the labels of others: its type cannot hold all of them
     if (
         np.isnan(codes).any()
@@ -256,9 +256,18 @@ def pandas_column(codes: FloatArray, domain: Domain | None, labels: Labels | Non
         raise DataError(f"values do not fit the type {dtype} that the model has for their column: {error}") from error
 
 
-def _is_too_much(label: Any, kind: str) -> bool:
-    """Whether a column of this kind of numbers cannot hold a label: a word, or a fraction among whole numbers."""
-    return kind in "biufc" and (isinstance(label, str) or (kind in "iu" and label != int(label)))
+def _is_too_much(label: Any, dtype: Any) -> bool:
+    """Whether a column of numbers cannot hold a label: a word, a fraction among whole numbers, or one out of range."""
+    kind = getattr(dtype, "kind", "O")
+    if isinstance(label, str) or kind not in "iu":
+        return isinstance(label, str) and kind in "biufc"
+    limits = np.iinfo(_name_of_numbers(dtype))
+    return bool(label != int(label) or not limits.min <= label <= limits.max)
+
+
+def _name_of_numbers(dtype: Any) -> str:
+    """Return what NumPy calls a type of numbers: "int64" for Int64 and int64[pyarrow]."""
+    return str(dtype).lower().split("[")[0]
 
 
 def labeled(codes: FloatArray, labels: Labels) -> AnyArray:
@@ -275,7 +284,7 @@ def _numbers(codes: FloatArray, domain: Domain | None, dtype: Any) -> AnyArray:
     if text.startswith("bool"):
         return np.array([None if np.isnan(code) else bool(code) for code in codes], dtype=object)
     if text.startswith(("int", "uint")):
-        limits = np.iinfo(text.split("[")[0])
+        limits = np.iinfo(_name_of_numbers(dtype))
         return np.clip(np.rint(codes), float(limits.min), float(limits.max))
     if text == "object" and domain is not None and domain.is_discrete:
         return np.array([None if np.isnan(code) else int(code) for code in codes], dtype=object)
