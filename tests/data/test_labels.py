@@ -198,7 +198,7 @@ def test_a_column_of_empty_cells_takes_the_labels_that_it_is_filled_with(circuit
 def test_labels_that_a_column_cannot_hold_come_back_as_they_are():
     """Columns that share their labels may have a label that is out of one column's range."""
     codes = np.array([0.0, 1.0])
-    for dtype, most in ((pd.Int8Dtype(), 127), (pd.Int64Dtype(), 2**63 - 1), (np.dtype("uint8"), 255)):
+    for dtype, most in ((pd.Int8Dtype(), 127), (pd.Int64Dtype(), 2**63 - 1), (pd.UInt8Dtype(), 255)):
         kept = pandas_column(codes, Domain.categorical(2), (1, most), dtype)
         assert list(kept) == [1, most]
         assert kept.dtype == dtype
