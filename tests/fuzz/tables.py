@@ -327,7 +327,10 @@ def check_deviations(model, X):
     for j, domain in enumerate(model.schema_.domains):
         if domain is None or domain.is_discrete:
             continue
-        own = X.iloc[:, j] if isinstance(X, pd.DataFrame) else pd.Series(np.asarray(X)[:, j])
+        if isinstance(X, pd.DataFrame):
+            own = X.iloc[:, j]
+        else:  # masked cells are missing, whatever number lies below the mask
+            own = pd.Series(np.ma.filled(np.ma.asarray(X)[:, j].astype(object), np.nan))
         values = own.dropna().to_numpy(dtype=float)
         if len(values) < ENOUGH_ROWS or np.abs(values).max() > LARGE:
             continue
