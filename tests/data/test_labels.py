@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
-from xspn import Bernoulli, Categorical, Circuit, Gaussian, Product, Sum, load, save
+from xspn import XSPN, Bernoulli, Categorical, Circuit, Gaussian, Product, Sum, load, save
 from xspn.core.errors import DataError, FormatError, ParameterError, StructureError
 from xspn.data.domain import Domain
 from xspn.data.frames import pandas_column
@@ -203,3 +204,34 @@ def test_labels_that_a_column_cannot_hold_come_back_as_they_are():
         assert list(kept) == [1, most]
         assert kept.dtype == dtype
         assert list(pandas_column(codes, Domain.categorical(2), (1, most + 1), dtype)) == [1, most + 1]
+    for label in (2**53 + 1, 10**400):  # floats have no room for these
+        assert list(pandas_column(codes, Domain.categorical(2), (1, label), np.dtype(float))) == [1, label]
+
+
+def huge_tables():
+    """Whole numbers whose floats are one and the same, as they come: with and without missing cells."""
+    whole = (2**62 + np.arange(60) % 3).tolist()
+    bits = (np.arange(60) % 2).tolist()
+    missing = [None, *whole[1:]]
+    return {
+        "array": np.column_stack([whole, whole]),
+        "pandas": pd.DataFrame({"a": whole, "b": bits}),
+        "beside reals": pd.DataFrame({"a": whole, "b": np.arange(60) / 7}),
+        "nullable": pd.DataFrame({"a": pd.array(missing, dtype="Int64"), "b": bits}),
+        "polars": pl.DataFrame({"a": whole, "b": bits}),
+        "polars with nulls": pl.DataFrame({"a": missing, "b": bits}),
+    }
+
+
+@pytest.mark.parametrize("kind", huge_tables())
+def test_whole_numbers_beyond_floats_are_labels_of_their_own(kind):
+    X = huge_tables()[kind]
+    model = XSPN(domains="categorical").fit(X)
+    assert set(model.schema_.labels[0]) >= {2**62, 2**62 + 1, 2**62 + 2}
+    assert np.isfinite(model.score_samples(X)).all()
+    drawn, filled = model.sample(20, random_state=0), model.impute(X)
+    assert np.isfinite(model.score_samples(drawn)).all()
+    for table in (drawn, filled):
+        first = table[:, 0] if isinstance(table, np.ndarray) else table["a"]
+        assert set(first) <= set(model.schema_.labels[0])
+    assert {2**62, 2**62 + 1, 2**62 + 2} <= set(first), "observed cells are as they were"

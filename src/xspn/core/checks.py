@@ -274,11 +274,11 @@ def is_real_number(value: Any) -> bool:
 
 
 def smoothing_mass(smoothing: Any, what: str = "smoothing") -> float:
-    """Return a finite smoothing mass of at least 0."""
+    """Return a smoothing mass, which counts rows: at least 0, and no more than rows may weigh."""
     if not is_real_number(smoothing):
         raise ParameterError(f"{what}: expected a number of at least 0, found {smoothing!r}")
-    if not (np.isfinite(smoothing) and smoothing >= 0):
-        raise ParameterError(f"{what}: expected a finite number of at least 0, found {smoothing}")
+    if not 0 <= smoothing <= LARGEST_WEIGHT:
+        raise ParameterError(f"{what}: expected a number from 0 to {LARGEST_WEIGHT:g}, found {smoothing}")
     return float(smoothing)
 
 

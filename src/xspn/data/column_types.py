@@ -30,7 +30,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import is_missing, numbers_of, one_of
 from xspn.core.errors import DataError, DataTypeError, ParameterError
-from xspn.data.domain import Domain, Label, Labels, Place, checked_labels, codes_of, in_order, plain
+from xspn.data.domain import EXACT_WHOLE, Domain, Label, Labels, Place, checked_labels, codes_of, in_order, plain
 
 MOST_STEPS = 32  # whole numbers below this are steps of a scale; larger ones are measured
 MOST_CODES = 1024  # numbers below this may be codes if the user says so
@@ -95,7 +95,7 @@ def parse_column(cells: AnyArray, spec: ColumnSpec | None, where: Where) -> Pars
         codes = codes_of(cells, spec.labels, where.cell, where.what)
         return ParsedColumn(Domain(len(spec.labels), spec.ordered), spec.labels, codes)
     if cells.dtype.kind in "biuf":
-        column = _numeric(np.asarray(cells, dtype=np.float64), spec, where)
+        column = _numeric(cells, np.asarray(cells, dtype=np.float64), spec, where)
         return column if column.labels is not None else replace(column, codes=cells)  # a byte stays a byte
     found_type = _type_of_objects(cells, where)
     if found_type == "text":
@@ -103,7 +103,7 @@ def parse_column(cells: AnyArray, spec: ColumnSpec | None, where: Where) -> Pars
     numbers = numbers_of(cells, where.cell, where.what)
     if found_type == "truth value" and spec is None:
         return ParsedColumn(Domain.binary(), (False, True), numbers)
-    return _numeric(numbers, spec, where)
+    return _numeric(cells, numbers, spec, where)
 
 
 def _type_of_objects(cells: AnyArray, where: Where) -> str:
@@ -139,29 +139,32 @@ def _type_of(cell: Any) -> str:
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 
-def _numeric(cells: FloatArray, spec: ColumnSpec | None, where: Where) -> ParsedColumn:
+def _numeric(cells: AnyArray, numbers: FloatArray, spec: ColumnSpec | None, where: Where) -> ParsedColumn:
+    """Parse numbers; the cells are the same before they became floats, whose digits may be fewer."""
     if spec is None:
-        domain = inferred(cells, where)
-        return ParsedColumn(domain, None, cells)
+        return ParsedColumn(inferred(numbers, where), None, numbers)
     if spec.domain is not None:
-        _refuse(spec.domain.outside(cells), cells, where, spec.domain.describe())
-        return ParsedColumn(spec.domain, None, cells)
+        _refuse(spec.domain.outside(numbers), numbers, where, spec.domain.describe())
+        return ParsedColumn(spec.domain, None, numbers)
     if spec.word == "real":
-        _refuse(np.isinf(cells), cells, where, "a finite number")
-        return ParsedColumn(Domain.real(), None, cells)
+        _refuse(np.isinf(numbers), numbers, where, "a finite number")
+        return ParsedColumn(Domain.real(), None, numbers)
     if spec.word == "binary":
-        _refuse(Domain.binary().outside(cells), cells, where, "0 or 1")
-        return ParsedColumn(Domain.binary(), None, cells)
+        _refuse(Domain.binary().outside(numbers), numbers, where, "0 or 1")
+        return ParsedColumn(Domain.binary(), None, numbers)
     ordered = spec.word == "ordinal"
-    seen = np.unique(cells[~np.isnan(cells)])
+    seen = np.unique(numbers[~np.isnan(numbers)])
     if not Domain(MOST_CODES).outside(seen).any():
-        return ParsedColumn(Domain(max(int(seen.max(initial=1)) + 1, 2), ordered), None, cells)
-    _refuse(np.isinf(cells), cells, where, "a finite number")
-    if len(seen) > MOST_CODES:
+        return ParsedColumn(Domain(max(int(seen.max(initial=1)) + 1, 2), ordered), None, numbers)
+    _refuse(np.isinf(numbers), numbers, where, "a finite number")
+    values = (
+        seen.tolist() if np.abs(seen).max() < EXACT_WHOLE else sorted({plain(c) for c in cells if not is_missing(c)})
+    )
+    if len(values) > MOST_CODES:
         raise DataError(
-            f"{where.what}: column {where.column} has {len(seen)} different values: too many for {spec.word}"
+            f"{where.what}: column {where.column} has {len(values)} different values: too many for {spec.word}"
         )
-    labels = tuple(int(value) if value == int(value) else float(value) for value in seen)
+    labels = tuple(int(value) if value == int(value) else float(value) for value in values)
     return ParsedColumn(Domain(len(labels), ordered), labels, codes_of(cells, labels, where.cell, where.what))
 
 

@@ -15,6 +15,7 @@ Label = str | bool | int | float
 Labels = tuple[Label, ...]
 Place = Callable[[int], str]  # names the cell of a row for an error message
 MOST_SHOWN = 12
+EXACT_WHOLE = 2.0**53  # from here on floats are not all whole numbers: two labels may be one float
 
 # Pairs of words that say no and yes: the second one is code 1, whichever comes first in a table.
 BINARY_WORDS = (

@@ -24,7 +24,8 @@ from xspn.core.arrays import AnyArray
 from xspn.core.checks import first_double, is_missing, nearest, place_of, suggestion
 from xspn.core.errors import DataError, DataTypeError, MissingExtraError, ParameterError, default_name
 from xspn.core.memory import need_memory
-from xspn.data.frames import PANDAS, PARQUET_ENDINGS
+from xspn.data.domain import EXACT_WHOLE
+from xspn.data.frames import PANDAS, PARQUET_ENDINGS, has_huge_numbers
 from xspn.data.schema import Schema
 from xspn.data.table import Table, table_of_cells
 
@@ -138,7 +139,7 @@ class TableFile:
         texts = [cell for cell in cells if isinstance(cell, str)]
         if text_is_meant or not texts or not all(len(cell) < LONGEST and NUMBER.fullmatch(cell) for cell in texts):
             return list(cells)
-        whole = all(cell.strip("+-").isdigit() for cell in texts)
+        whole = all(map(_is_whole, texts))
         return [(int(cell) if whole else float(cell)) if isinstance(cell, str) else cell for cell in cells]
 
     def encoded_by(self, schema: Schema, absent_is_missing: Iterable[str] = ()) -> AnyArray:
@@ -175,7 +176,7 @@ class TableFile:
         if labels is not None and all(isinstance(label, str) for label in labels):
             cells[:] = [None if cell is None else str(cell) for cell in self.cells[column]]
         else:
-            cells[:] = [_number(cell) for cell in self.cells[column]]
+            cells[:] = [number_or_text(cell) for cell in self.cells[column]]
         codes = schema.codes(variable, cells, self.source, place)
         domain = schema.domains[variable]
         bad = np.zeros(len(codes), dtype=bool) if domain is None else domain.outside(codes)
@@ -185,9 +186,16 @@ class TableFile:
         return codes
 
 
-def _number(cell: Any) -> Any:
-    """Return a text as the number that it says; anything else as it is."""
-    return float(cell) if isinstance(cell, str) and NUMBER.fullmatch(cell) else cell
+def number_or_text(cell: Any) -> Any:
+    """Return a text as the number that it says, with all digits of a whole one; anything else as it is."""
+    if not isinstance(cell, str) or not NUMBER.fullmatch(cell):
+        return cell
+    number = float(cell)
+    return int(cell) if abs(number) >= EXACT_WHOLE and len(cell) < LONGEST and _is_whole(cell) else number
+
+
+def _is_whole(cell: Any) -> bool:
+    return isinstance(cell, int | np.integer) or (isinstance(cell, str) and cell.strip("+-").isdigit())
 
 
 def _numbers(cells: list[Any], seen: list[Any]) -> tuple[AnyArray, str]:
@@ -200,10 +208,10 @@ def _numbers(cells: list[Any], seen: list[Any]) -> tuple[AnyArray, str]:
         out = np.empty(len(cells), dtype=object)
         out[:] = cells
         return out, "object"
-    whole = all(
-        isinstance(cell, int | np.integer) or (isinstance(cell, str) and cell.strip("+-").isdigit()) for cell in seen
-    )
+    whole = all(map(_is_whole, seen))
     values = np.array([np.nan if is_missing(cell) else float(cell) for cell in cells])
+    if whole and has_huge_numbers(values):
+        values = np.array([number_or_text(cell) for cell in cells], dtype=object)
     return values, ("Int64" if missing else "int64") if whole and seen else "float64"
 
 

@@ -6,6 +6,7 @@ collections and Parquet paths are read out of core. No library is imported befor
 """
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names, first_double, whole_number
 from xspn.core.errors import DataError, DataTypeError, MissingExtraError
-from xspn.data.domain import Domain, Labels
+from xspn.data.domain import EXACT_WHOLE, Domain, Labels
 
 OF_NUMBERS = ("bool", "int", "uint", "float", "double", "halffloat", "decimal", "object")  # types, as pandas names them
 CATEGORY = "category"
@@ -160,7 +161,9 @@ def _cells_of_pandas(column: Any, name: str) -> AnyArray:
     if isinstance(dtype, np.dtype) and kind in "biuf":
         return np.asarray(column.to_numpy())
     if kind in "biuf" and not hasattr(dtype, "categories"):
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        numbers = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        if kind == "f" or not has_huge_numbers(numbers):
+            return numbers
     return np.asarray(column.astype(object).to_numpy(dtype=object))
 
 
@@ -173,10 +176,17 @@ def _cells(column: Any, name: str) -> AnyArray:
     if dtype.is_numeric() or dtype == nw.Boolean:
         if not column.null_count() and dtype != nw.Decimal:
             return np.asarray(column.to_numpy())
-        return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        numbers = np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        if not dtype.is_integer() or not has_huge_numbers(numbers):
+            return numbers
     cells = np.empty(len(column), dtype=object)
     cells[:] = column.to_list()
     return cells
+
+
+def has_huge_numbers(cells: AnyArray) -> bool:
+    """Whether there are whole numbers among these that floats have no room for, as identifiers may be."""
+    return bool((np.abs(cells.astype(np.float64)) >= EXACT_WHOLE).any())
 
 
 def _not_a_value(found: str, name: str) -> DataTypeError:
@@ -259,8 +269,10 @@ def pandas_column(codes: FloatArray, domain: Domain | None, labels: Labels | Non
 def _is_too_much(label: Any, dtype: Any) -> bool:
     """Whether a column of numbers cannot hold a label: a word, a fraction among whole numbers, or one out of range."""
     kind = getattr(dtype, "kind", "O")
-    if isinstance(label, str) or kind not in "iu":
+    if isinstance(label, str) or kind not in "iuf":
         return isinstance(label, str) and kind in "biufc"
+    if kind == "f":  # floats have no room for all whole numbers
+        return bool(isinstance(label, int) and (abs(label) > sys.float_info.max or int(float(label)) != label))
     limits = np.iinfo(_name_of_numbers(dtype))
     return bool(label != int(label) or not limits.min <= label <= limits.max)
 

@@ -20,7 +20,7 @@ from xspn.core.checks import (
     table,
 )
 from xspn.core.errors import DataError, QueryError, StructureError, default_name
-from xspn.data.domain import Domain, Labels, Place, checked_labels, codes_of, means_no_and_yes
+from xspn.data.domain import EXACT_WHOLE, Domain, Labels, Place, checked_labels, codes_of, means_no_and_yes
 from xspn.data.frames import (
     Frame,
     built,
@@ -290,8 +290,9 @@ class Schema:
         if not any(self.labels):
             return rows
         columns = [rows[:, j] if own is None else labeled(rows[:, j], own) for j, own in enumerate(self.labels)]
-        text = any(isinstance(label, str) for own in self.labels for label in own or ())
-        return np.column_stack([np.asarray(column, dtype=object if text else np.float64) for column in columns])
+        labels = [label for own in self.labels for label in own or ()]
+        objects = any(isinstance(label, str) or abs(label) >= EXACT_WHOLE for label in labels)
+        return np.column_stack([np.asarray(column, dtype=object if objects else np.float64) for column in columns])
 
     def binary(self, variables: Sequence[int], what: str) -> None:
         """Refuse variables that are not binary ones of the circuit, or no variables, or one that is given twice."""

@@ -20,7 +20,7 @@ from xspn.data.column_types import (
     with_shared_labels,
 )
 from xspn.data.domain import Domain
-from xspn.data.frames import Frame, gather_collection, is_collection, labeled
+from xspn.data.frames import Frame, gather_collection, has_huge_numbers, is_collection, labeled
 from xspn.data.schema import Schema, is_coded
 
 Bits = NDArray[np.uint8]
@@ -319,5 +319,7 @@ def _parsed_as_one(
     """Parse all columns as if they were one below the other, so that they get one scale."""
     n_rows = len(cells[0])
     where = Where(what, "of the table", lambda row: place(row % n_rows, row // n_rows))
+    if len({own.dtype for own in cells}) > 1 and any(own.dtype.kind in "iu" and has_huge_numbers(own) for own in cells):
+        cells = [own.astype(object) for own in cells]  # as floats they would lose digits
     whole = parse_column(np.concatenate(cells), specs[0], where)
     return [replace(whole, codes=codes) for codes in np.split(whole.codes, len(cells))]

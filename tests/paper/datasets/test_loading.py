@@ -1,5 +1,6 @@
 """Where `load` looks, what it trusts, and what it does with damaged files."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -52,6 +53,31 @@ def test_a_damaged_file_in_the_data_folder_is_refused_and_left_to_the_user(folde
     with pytest.raises(ChecksumError, match=r"damaged.*replace it with an undamaged copy, or delete it"):
         datasets.load("exam")
     assert path.read_bytes() == damaged
+
+
+def test_files_of_the_data_folder_may_be_packed(folder, stand_in):
+    path = train_path(folder)
+    packed = path.with_name(path.name + ".gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    assert np.array_equal(datasets.load("exam", download=False).train, expected_train(stand_in))
+
+
+DAMAGED = {
+    "empty": b"",
+    "no archive": b"no archive",
+    "cut": gzip.compress(b"0,1" * 9)[:-3],
+    "too large": gzip.compress(b"0" * 10**7),
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_packed_file_is_refused(folder, content):
+    path = train_path(folder)
+    path.with_name(path.name + ".gz").write_bytes(content)
+    path.unlink()
+    with pytest.raises(ChecksumError, match=r"damaged.*replace it with an undamaged copy, or delete it"):
+        datasets.load("exam")
 
 
 def test_a_file_that_is_damaged_later_is_noticed_though_its_table_is_cached(folder):

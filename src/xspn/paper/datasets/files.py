@@ -9,6 +9,7 @@ has not changed since it was verified. Otherwise the file is verified and parsed
 """
 
 import contextlib
+import gzip
 import io
 import os
 import zipfile
@@ -27,6 +28,7 @@ from xspn.paper.datasets.dataset import BinaryTable
 from xspn.paper.datasets.download import DownloadLimits, download
 
 PUBLIC_BASE = "https://raw.githubusercontent.com/{owner}/{repository}/{branch}/{path}"
+PACKED = ".gz"
 SCHEMES = ("https://", "http://", "file://")
 
 AnyPath = str | os.PathLike[str]
@@ -81,11 +83,12 @@ class Places:
         return cls(None if data is None else Path(data), Path(cache), base, download)
 
     def in_data(self, file: SourceFile) -> Path | None:
-        """Return where the file is in the user's folder, or None."""
+        """Return where the file is in the user's folder, as it is or packed by gzip; None if it is not there."""
         if self.data is None:
             return None
         path = self.data / file.relative_path
-        return path if path.is_file() else None
+        packed = path.with_name(path.name + PACKED)
+        return path if path.is_file() else packed if packed.is_file() else None
 
     def in_cache(self, file: SourceFile) -> Path:
         """Return where the cache keeps the downloaded file: the layout is that of a data folder."""
@@ -150,8 +153,9 @@ def obtain(file: SourceFile, places: Places, limits: DownloadLimits | None = Non
     """
     path = places.in_data(file)
     if path is not None:
-        content = path.read_bytes()
-        check(content, file, f"{path}", "replace it with an undamaged copy, or delete it to have it downloaded")
+        advice = "replace it with an undamaged copy, or delete it to have it downloaded"
+        content = _unpacked(path, file, advice) if path.suffix == PACKED else path.read_bytes()
+        check(content, file, f"{path}", advice)
         return Verified(content, "data folder", path)
     path = places.in_cache(file)
     cached = _read_cached(path, file)
@@ -159,6 +163,20 @@ def obtain(file: SourceFile, places: Places, limits: DownloadLimits | None = Non
         return Verified(cached, "cache", path)
     content = _download(file, places, limits)
     return Verified(content, "download", path if keep(path, content) else None)
+
+
+def _unpacked(path: Path, file: SourceFile, advice: str) -> bytes:
+    """Return what a packed file holds, no more of it than the file can have."""
+    try:
+        with gzip.open(path) as stream:
+            return stream.read(_most_bytes(file))
+    except (OSError, EOFError, zlib.error) as error:
+        raise ChecksumError(f"{path}: the file is damaged ({error}); it was not used; {advice}") from error
+
+
+def _most_bytes(file: SourceFile) -> int:
+    """Return how much may be read: twice the size that the catalog implies leaves room for other line ends."""
+    return 2 * file.expected_size + (1 << 20)
 
 
 def check(content: bytes, file: SourceFile, where: str, advice: str) -> None:
@@ -209,8 +227,7 @@ def _download(file: SourceFile, places: Places, limits: DownloadLimits | None) -
             f"{file.name} is not here and downloading is switched off. Its address is {address}. {ways}"
         )
     advice = f"the server or the way to it altered it; try again later, or use another source. {ways}"
-    # The table of properties implies the size; twice as much leaves room for other line ends, not for a wrong address.
-    own = limits or DownloadLimits(size=2 * file.expected_size + (1 << 20))
+    own = limits or DownloadLimits(size=_most_bytes(file))
     try:
         return download(address, own, lambda content: check(content, file, address, advice), file.name)
     except ChecksumError:
