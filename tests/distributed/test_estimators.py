@@ -81,7 +81,7 @@ def test_a_large_table_is_learned_where_it_is(table, frame, tmp_path, kind):
         assert model.sample(3, random_state=0).dtypes.to_dict() == frame.dtypes.to_dict()
     assert [entry.rows for entry in model.trace_ if entry.branch is None] == [len(table)]
     done = Counter(entry.operation.value for entry in model.trace_)
-    decisions = next(line for line in model.explain().splitlines() if line.startswith("Decisions: "))
+    decisions = next(line for line in model.explain(full=True).splitlines() if line.startswith("Decisions: "))
     told = decisions.removeprefix("Decisions: ").removesuffix(".").split("; ")
     assert sorted(told) == sorted(f"{count} × {operation}" for operation, count in done.items())
     again = model.fit(table)

@@ -60,7 +60,7 @@ def test_of_a_long_table_of_few_variables_only_different_rows_are_gathered(rng):
 def test_a_measured_table_with_missing_values_gives_as_good_a_circuit(rng):
     table, test = np.split(clustered_table(rng, 3000).astype(float), [2000])
     table[rng.random(table.shape) < 0.2] = np.nan
-    local = XSPN(random_state=0).fit(table).circuit_
+    local = XSPN(exchangeability="global", random_state=0).fit(table).circuit_
     found, report = grown(in_blocks(table, 300), 3, GatherLimits(gather_cells=2000, sample_rows=1000))
     assert sum(own.measured for own in report.passes) > 3
     assert found.log_likelihood(test).mean() > 1.005 * local.log_likelihood(test).mean()

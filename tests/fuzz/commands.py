@@ -333,7 +333,9 @@ class Typist:
             self.model(), *self.maybe(0.3, "--depth", lambda: self.one("1", "3", "0", "99")),
             *self.maybe(0.2, "--most", lambda: self.one("1", "0", "50")),
             *self.maybe(0.3, "--why", lambda: self.one("0", "1", "5", "-1", "999")),
-            *self.maybe(0.06, lambda: self.one("--png", "--svg", "--map"), lambda: self.one(*PICTURES)), *self.json(),
+            *self.maybe(0.3, lambda: self.one("--full", "--tree")),
+            *self.maybe(0.06, lambda: self.one("--png", "--svg", "--map", "--contexts"), lambda: self.one(*PICTURES)),
+            *self.json(),
         ]  # fmt: skip
 
     def of_test(self):
@@ -397,7 +399,7 @@ def case(rng, folder):
     return {0: "done", 1: "failed", USAGE: "refused"}[status]
 
 
-WRITTEN_TO = ("-o", "--output", "--plot", "--png", "--svg", "--map", "--checkpoint")
+WRITTEN_TO = ("-o", "--output", "--plot", "--png", "--svg", "--map", "--contexts", "--checkpoint")
 
 
 def check_files(files, folder, arguments, shown):

@@ -221,11 +221,11 @@ def settings(rng):
         "domains": ["real", "categorical", "ordinal", "binary", Domain(3), ["real", None], {"c0": "ordinal"},
                     {0: "real"}, {"c0": ["label 0", "label 1"]}, {"nobody": "real"}, 5],
         "binarize": [0.5, 0, "x", float("nan")],
-        "smoothing": [0.0, 1e-300, 1e300, -1, "1", None],
-        "shrinkage": [0.0, 1e300],
-        "exchangeability": [None, "pairwise", "full", "nothing"],
-        "clustering": ["gmm", "kmeans", "variable", "bernoulli", 3],
-        "leaf_learner": ["factorized", "chow_liu", "blocks", "exchangeable", "sparse"],
+        "smoothing": [0.0, 1e-300, 1e99, 1e300, -1, "1", None],
+        "shrinkage": [0.0, 1e99, 1e300],
+        "exchangeability": [None, "pairwise", "full", "evidence", "evidence", "nothing"],
+        "clustering": ["gmm", "kmeans", "variable", "bernoulli", "contexts", 3],
+        "leaf_learner": ["factorized", "chow_liu", "blocks", "exchangeable", "sparse", "evidence"],
         "significance": [0.0, 1.0, 2.0, float("nan")],
         "independence_threshold": [0.0, 1e9, float("inf"), -1],
         "n_estimators": [2, 0],
@@ -268,7 +268,9 @@ def density_case(rng, folder):
     size = n_rows_of(X)
     try:
         if rng.random() < 0.15:
-            model = MEVM(n_components=2, n_init=1, max_iter=5, random_state=0).fit(X, sample_weight=weights(rng, size))
+            model = MEVM(n_components=rng.choice([2, None]), n_init=1, max_iter=5, random_state=0).fit(
+                X, sample_weight=weights(rng, size)
+            )
         else:
             model = XSPN(**settings(rng)).fit(X, sample_weight=weights(rng, size))
     except (XSPNError, FileNotFoundError):  # a text is the path of Parquet files

@@ -56,6 +56,7 @@ def learn_out_of_core(
         limits: How much may be in one process; those of Dask's configuration by default.
     """
     whole_number("n_estimators", n_circuits, 1)
+    config = config.settled(evidence_serves=False)
     if config.by_evidence:
         raise ParameterError("exchangeability='evidence' needs the table in memory; out of core, use 'global'")
     own_limits = GatherLimits.configured() if limits is None else limits

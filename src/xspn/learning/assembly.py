@@ -33,7 +33,7 @@ class Record:
     below: list[Task] = field(default_factory=list)
     children: list[int] = field(default_factory=list)  # the records of the tasks below
     score: float = 0.0  # the leave-one-out score of the finished node; of a sum, the entropy of its responsibilities
-    instead: Candidate | None = None  # the leaf that might take the place of a sum
+    instead: Candidate | None = None  # the leaf that might take the place of a sum or product
     instead_score: float = 0.0
 
     @property

@@ -11,6 +11,9 @@ from xspn.learning.clustering import clusterings
 from xspn.learning.exchangeability.base import check_test_options, tests
 from xspn.learning.leaf_learners import LeafOptions, leaf_learners
 
+AUTO, EVIDENCE, GLOBAL = "auto", "evidence", "global"
+OF_TESTS = ("independence_threshold", "significance", "clustering", "leaf_learner", "published")
+
 
 @dataclass(frozen=True)
 class PublishedProgram:
@@ -48,7 +51,8 @@ class LearnConfig:
         significance: The level of the exchangeability test.
         smoothing: The Laplace pseudo-count α.
         exchangeability: The test: "global", "pairwise", "full"; "evidence" for blocks and contexts of best evidence in
-            place of tests; or None for a conventional SPN.
+            place of tests; "auto" for evidence where it serves (see `settled`) and "global" elsewhere; or None for a
+            conventional SPN.
         clustering: How rows are split: "auto", "contexts", "bernoulli", "variable", "gmm", "kmeans".
         leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
             "sparse" (of as few of them as predict best), "evidence" (the same with blocks of best evidence),
@@ -62,7 +66,7 @@ class LearnConfig:
     independence_threshold: float = 5.0
     significance: float = 0.01
     smoothing: float = 0.1
-    exchangeability: str | None = "global"
+    exchangeability: str | None = GLOBAL
     clustering: str = "auto"
     leaf_learner: str = "auto"
     shrinkage: float = 2.0
@@ -76,9 +80,9 @@ class LearnConfig:
         smoothing_mass(self.shrinkage, "shrinkage")
         if not isinstance(self.published, PublishedProgram | None):
             raise ParameterError(f"published: expected a PublishedProgram or None, found {self.published!r}")
-        if self.exchangeability is not None and not self.by_evidence:
+        if self.exchangeability not in (None, AUTO, EVIDENCE):
             if self.exchangeability not in tests:
-                known = with_known_names(self.exchangeability, ["evidence", *tests])
+                known = with_known_names(self.exchangeability, [AUTO, EVIDENCE, *tests])
                 raise RegistryError(f"unknown exchangeability test {known}")
             check_test_options(self.exchangeability, self.test_options)
         clusterings[self.clustering]
@@ -87,7 +91,17 @@ class LearnConfig:
     @property
     def by_evidence(self) -> bool:
         """Whether blocks and contexts are found by evidence, not by tests."""
-        return self.exchangeability == "evidence"
+        return self.exchangeability == EVIDENCE
+
+    def settled(self, evidence_serves: bool) -> "LearnConfig":
+        """Return the same choices with "auto" settled: evidence if it serves the table and nothing speaks of tests.
+
+        Levels, thresholds, clusterings and leaf learners that are not the default ones are those of tests.
+        """
+        if self.exchangeability != AUTO:
+            return self
+        usual = all(getattr(self, name) == getattr(LearnConfig, name) for name in OF_TESTS)
+        return replace(self, exchangeability=EVIDENCE if evidence_serves and usual else GLOBAL)
 
     @property
     def split_by(self) -> str:

@@ -61,6 +61,10 @@ class BinaryData:
         """Return the rows as inference takes them: bytes, or numbers with NaN where a value is missing."""
         return self.bits if self.complete else np.where(self.bits == MISSING, np.nan, self.bits)
 
+    def with_rows(self, rows: AnyArray, weights: FloatArray) -> "BinaryData":
+        """Return other rows of the same variables."""
+        return BinaryData.of(rows.astype(np.uint8), weights)
+
     def with_weights(self, weights: FloatArray) -> "BinaryData":
         """Return the same rows with other weights; those of weight 0 are dropped."""
         return BinaryData.of(self.bits, weights, merge_equal_rows=False)

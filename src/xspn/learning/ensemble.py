@@ -45,6 +45,7 @@ def learn_ensemble(
     if n_circuits == 1:
         # Where joblib's loops run on a cluster, its workers are many and none of them is a thread of this process.
         return learn(data, config, seed, min(effective_n_jobs(n_jobs), cpu_count()), progress)
+    config = config.settled(evidence_serves=False)  # of many circuits none is read, and all of them take their time
     numbers = range(len(known), n_circuits)
     members = [*known[:n_circuits], *learn_members(data, config, seed, numbers, n_jobs, progress, others)]
     return mixture_of(members, data.shape[1])

@@ -14,12 +14,13 @@ from xspn.core.errors import ParameterError
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.clustering import Split
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
+from xspn.learning.completion import learn_completed
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.policy import Decision, Operation, decide
 from xspn.learning.pruning import pruned
-from xspn.learning.slice import NO_EVIDENCE, Slice
+from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
 from xspn.learning.summary import WIDEST_AT_ONCE
@@ -30,6 +31,7 @@ from xspn.learning.tables.leaf_learners import table_leaf_learner
 from xspn.learning.task import Dependence, Rows, Task
 from xspn.leaves.base import Leaf
 
+WIDEST_BY_EVIDENCE = 600  # columns, unless it is asked for: wider tables take minutes
 NEED_QUIET = ("gmm", "kmeans")
 Job = tuple[Task, float]  # a task, and the part of the whole work that is expected of it
 Indicator = Callable[[int, int], Leaf]  # the leaf that has all its mass on one value of a variable
@@ -49,7 +51,7 @@ class Actions:
             case Operation.UNIVARIATE:
                 _finish(record, slice, slice.univariate(self.config))
             case Operation.EXCHANGEABLE:
-                _finish(record, slice, slice.exchangeable(self.config))
+                self._hold_together(record, slice)
             case Operation.FEW_ROWS | Operation.CONSTANT:
                 self._learn_leaf(record, slice)
             case Operation.CONSTANTS | Operation.INDEPENDENT:
@@ -57,28 +59,41 @@ class Actions:
                     task.child(k, variables=task.variables[group], known=known)
                     for k, (group, known) in enumerate(zip(decision.groups, decision.known, strict=True))
                 ]
+                if decision.operation is Operation.INDEPENDENT and self.config.by_evidence:
+                    _offer(record, slice, slice.instead_of_product(self.config))
             case Operation.SPLIT:
-                self._cluster(record, slice, self.config.in_two)
+                self._cluster(record, slice, slice.split_in_two)
             case _:
-                self._cluster(record, slice, self.config)
+                self._cluster(record, slice, slice.split)
         return record
+
+    def _hold_together(self, record: Record, slice: Slice) -> None:
+        """Make one exchangeable leaf; by evidence, unless several contexts, each with blocks of its own, have more."""
+        leaf, task = slice.exchangeable(self.config), record.task
+        by_evidence = self.config.by_evidence and task.known is not Dependence.ONE_CONTEXT
+        split = slice.contexts(task.seed) if by_evidence else None
+        if split is None:
+            _finish(record, slice, leaf)
+            return
+        record.operation = Operation.CLUSTER
+        _offer(record, slice, leaf)
+        self._mix(record, split)
 
     def _learn_leaf(self, record: Record, slice: Slice) -> None:
         found = slice.leaf(self.config)
         _finish(record, slice, found)
         record.detail = found.name
 
-    def _cluster(self, record: Record, slice: Slice, config: LearnConfig) -> None:
-        seed = record.task.seed if config.cluster_seed is None else config.cluster_seed
-        split = slice.split(config, seed)
+    def _cluster(self, record: Record, slice: Slice, find: Callable[[LearnConfig, int], Split | None]) -> None:
+        seed = record.task.seed if self.config.cluster_seed is None else self.config.cluster_seed
+        split = find(self.config, seed)
         if split is None:
             record.operation = Operation.NO_SPLIT
             self._learn_leaf(record, slice)
             return
         record.rule = split.rule
         if self.config.by_evidence:
-            record.instead = slice.leaf(self.config)
-            record.instead_score = slice.score(record.instead)
+            _offer(record, slice, slice.leaf(self.config))
         if split.variable is not None and split.on_category:
             self._cut(record, split, split.variable)
         else:
@@ -123,6 +138,12 @@ def _finish(record: Record, slice: Slice, leaf: Candidate) -> None:
     record.node, record.score = leaf.node, slice.score(leaf)
 
 
+def _offer(record: Record, slice: Slice, leaf: Candidate | None) -> None:
+    """Keep a leaf that may take the place of what is grown below."""
+    if leaf is not None:
+        record.instead, record.instead_score = leaf, slice.score(leaf)
+
+
 def fractions_of(totals: Sequence[float], smoothing: float = 0.0) -> list[float]:
     """Return the weights of a sum, from the weights of its clusters' rows."""
     masses = np.array(totals) + smoothing
@@ -139,7 +160,12 @@ def learn(
     generation: what a task becomes depends on its data and on its place in the tree alone. `progress` is told how much
     is done, of as many units as the data has cells.
     """
+    config = config.settled(_evidence_serves(data))
     _refuse_unsupported(data, config)
+    if config.by_evidence and not data.complete:
+        return learn_completed(
+            data, config, seed, lambda rows, own, part: learn(rows, own, seed, n_jobs, part), progress
+        )
     n_rows, n_variables = data.shape
     root = Task(Rows(np.arange(n_rows), data.weights), np.arange(n_variables), seed)
     records = _Learner(data, source_of(data), config, progress).learn(root, n_jobs)
@@ -148,10 +174,7 @@ def learn(
 
 def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
     """Refuse a clustering, a leaf learner or a test that is for bits only, or for whole rows, where the data is not."""
-    only_bits = isinstance(data, BinaryData) or len(data.binary) == len(data.domains)
-    complete = data.complete if isinstance(data, BinaryData) else not np.isnan(data.cells).any()
-    if config.by_evidence and not (only_bits and complete):
-        raise ParameterError(NO_EVIDENCE)
+    only_bits = _has_only_bits(data)
     if config.by_evidence and data.shape[1] > WIDEST_AT_ONCE:
         raise ParameterError(
             f"exchangeability='evidence' is for at most {WIDEST_AT_ONCE} columns, found {data.shape[1]}; 'global' "
@@ -160,8 +183,22 @@ def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
     if not only_bits:
         table_clustering(config.clustering)
         table_leaf_learner(config.leaf_learner)
-        if config.exchangeability is not None:
+        if config.exchangeability is not None and not config.by_evidence:
             named_table_test(config.exchangeability)
+
+
+def _has_only_bits(data: TrainingData) -> bool:
+    return isinstance(data, BinaryData) or len(data.binary) == len(data.domains)
+
+
+def _evidence_serves(data: TrainingData) -> bool:
+    """Whether blocks and contexts of best evidence are what is learned where nothing else is asked for."""
+    rows = data.rows()
+    return (
+        _has_only_bits(data)
+        and data.shape[1] <= WIDEST_BY_EVIDENCE
+        and (data.complete or not np.isnan(rows).all(axis=0).any())
+    )
 
 
 def learn_task(task: Task, data: BinaryData, variables: IntArray, config: LearnConfig) -> list[Record]:
@@ -192,8 +229,9 @@ class _Learner:
         # Each task with the record of the task above and the part of the whole work that is expected of it.
         generation: list[tuple[Task, int | None, float]] = [(root, None, float(len(root.rows) * len(root.variables)))]
         quiet = without_convergence_warnings() if self.config.clustering in NEED_QUIET else nullcontext()
-        # Tables of any kind are many small problems: threads of linear algebra would only wait for each other.
-        few_threads = threadpool_limits(1, "blas") if isinstance(self.data, TableData) else nullcontext()
+        # These are many small problems: threads of linear algebra would only wait for each other.
+        small = isinstance(self.data, TableData) or self.config.by_evidence
+        few_threads = threadpool_limits(1, "blas") if small else nullcontext()
         with quiet, few_threads, _workers(n_jobs) as run_all:
             while generation:
                 done = run_all(self._carry_out, [(task, work) for task, _, work in generation])

@@ -12,6 +12,7 @@ from xspn.learning.slice import Slice
 from xspn.learning.task import Dependence
 
 NEARLY_ALL = 0.75
+AGAINST = " against variables on their own"
 
 
 class Operation(Enum):
@@ -62,7 +63,7 @@ def decide(
     if slice.n == 1 or known is Dependence.INDEPENDENT:
         return Decision(Operation.UNIVARIATE)
     constant = slice.constant()
-    if constant.any() and not constant.all():
+    if constant.any() and not constant.all() and not config.by_evidence:  # evidence weighs constants as all others
         groups = _constants_off(constant, apart=config.published is not None)
         still = Dependence.ONE_CONTEXT if known is Dependence.ONE_CONTEXT else Dependence.UNKNOWN
         return Decision(Operation.CONSTANTS, groups, [still] * len(groups))
@@ -102,7 +103,7 @@ def decide(
 def _by_evidence(slice: Slice, known: Dependence) -> Decision:
     """Return what to do where blocks of best evidence take the place of tests."""
     if len(slice.exchangeable_blocks()) == 1:
-        return Decision(Operation.EXCHANGEABLE, note="one block has more evidence than any other partition")
+        return Decision(Operation.EXCHANGEABLE, note=f"evidence {slice.gain_of_blocks():+,.1f} nats{AGAINST}")
     if known is not Dependence.CONNECTED:
         groups = slice.groups_of_blocks()
         if len(groups) > 1:

@@ -7,11 +7,11 @@ from xspn.learning.assembly import Record
 from xspn.learning.policy import Operation
 from xspn.leaves.base import Leaf
 
-PRICE = 0.5  # nats of leave-one-out score that each parameter of a sum must bring: its rows also chose the split
+PRICE = 0.5  # nats of leave-one-out score that each parameter must bring: the rows also chose the split
 
 
 def pruned(records: list[Record]) -> list[Record]:
-    """Replace each sum by the leaf that stands beside it, unless its leave-one-out score pays for its parameters.
+    """Replace each sum or product by the leaf that stands beside it, unless its score pays for its parameters.
 
     The score of a product is the sum of its factors', that of a sum the scores of its clusters, weighted rows included,
     with the entropy of the responsibilities. Records come parents first, so that children are judged before them.
@@ -25,11 +25,10 @@ def pruned(records: list[Record]) -> list[Record]:
             continue
         scores[index] = record.score + scores[record.children].sum()
         sizes[index] = sizes[record.children].sum() + sum(n_parameters_of(leaf) for own in record.extra for leaf in own)
-        if record.weights is None:
-            continue
-        totals = np.array([records[child].total for child in record.children])
-        scores[index] += float(totals @ np.log(record.weights))
-        sizes[index] += len(record.weights) - 1
+        if record.weights is not None:
+            totals = np.array([records[child].total for child in record.children])
+            scores[index] += float(totals @ np.log(record.weights))
+            sizes[index] += len(record.weights) - 1
         if record.cut is not None:  # the price of naming a variable, which the edges of a Chow-Liu leaf pay too
             scores[index] -= float(np.log(len(record.task.variables)))
         if record.instead is None:

@@ -12,6 +12,7 @@ import numpy as np
 from xspn.core.arrays import BoolArray, IntArray
 from xspn.core.errors import ParameterError
 from xspn.learning.clustering import Split, clusterings
+from xspn.learning.clustering.contexts import several_contexts
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult, tests
@@ -28,10 +29,7 @@ from xspn.learning.leaf_learners import (
 from xspn.learning.summary import BinarySummary
 from xspn.learning.task import Rows, Task
 
-NO_EVIDENCE = (
-    "exchangeability='evidence' is for tables of zeros and ones in memory, without missing cells; for others use "
-    "one of 'full', 'global', 'pairwise'"
-)
+NO_EVIDENCE = "exchangeability='evidence' is for tables in memory; for others use one of 'full', 'global', 'pairwise'"
 
 
 class Slice(ABC):
@@ -61,9 +59,17 @@ class Slice(ABC):
         """Return the exchangeable blocks of best evidence; single variables are blocks of their own."""
         raise ParameterError(NO_EVIDENCE)
 
+    def gain_of_blocks(self) -> float:
+        """Return how much more evidence these blocks have than variables that stand alone, in nats."""
+        raise ParameterError(NO_EVIDENCE)
+
     def groups_of_blocks(self) -> list[IntArray]:
         """Return the groups of such blocks that no dependence connects, in the order of their first variable."""
         raise ParameterError(NO_EVIDENCE)
+
+    def instead_of_product(self, config: LearnConfig) -> Candidate | None:
+        """Return a leaf for all variables that may predict better than independent groups do; None if there is none."""
+        return None
 
     def score(self, leaf: Candidate) -> float:
         """Return the leave-one-out score of a leaf for all rows; NaN where it is not asked for."""
@@ -96,6 +102,14 @@ class Slice(ABC):
     @abstractmethod
     def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Split the rows into clusters; None if there is nothing to split, or nothing to be gained by it."""
+
+    def contexts(self, seed: int) -> Split | None:
+        """Split the rows into contexts; None if evidence takes them for one."""
+        return None
+
+    def split_in_two(self, config: LearnConfig, seed: int) -> Split | None:
+        """Split rows that evidence takes for one context; None as above."""
+        return self.split(config.in_two, seed)
 
 
 class BitSlice(Slice):
@@ -191,9 +205,17 @@ class BinarySlice(BitSlice):
         """Run the clustering that the configuration names."""
         return clusterings[config.split_by](self.summary, seed)
 
+    def contexts(self, seed: int) -> Split | None:
+        """Return the contexts of best evidence."""
+        return several_contexts(self.summary, seed)
+
     def exchangeable_blocks(self) -> list[IntArray]:
         """Return the blocks of best evidence."""
         return self.summary.exchangeable_blocks.blocks
+
+    def gain_of_blocks(self) -> float:
+        """Compare them with single variables."""
+        return self.summary.gain_of_blocks
 
     def groups_of_blocks(self) -> list[IntArray]:
         """Return the components of the graph of dependent variables and dependent counts."""

@@ -96,6 +96,13 @@ class BinarySummary:
         return one_context(*self.complete_rows())
 
     @property
+    def gain_of_blocks(self) -> float:
+        """How much more evidence these blocks have than variables that stand alone, in nats."""
+        from xspn.learning.blocks.contexts import evidence_alone
+
+        return self.exchangeable_blocks.evidence - evidence_alone(*self.complete_rows())
+
+    @property
     def wide(self) -> bool:
         """Whether there are so many variables that no table of all pairs is to be made."""
         return bool(self.n > WIDEST_AT_ONCE)

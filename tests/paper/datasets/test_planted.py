@@ -9,7 +9,7 @@ from xspn.graph.nodes import Product, Sum
 from xspn.leaves.chow_liu import ChowLiu
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
-from xspn.paper.datasets.planted import FAMILIES, law_of_counts, partition_of, planted
+from xspn.paper.datasets.planted import FAMILIES, law_of_counts, parliament, partition_of, planted
 
 OF_BITS = sorted(set(FAMILIES) - {"mixed"})
 SEEDS = range(4)
@@ -143,3 +143,22 @@ def test_wrong_families_and_sizes_are_refused():
         planted("contexts", n_contexts=-1)
     with pytest.raises(ParameterError, match="n_variables"):
         planted("contexts", n_variables=20.5)
+
+
+def test_members_of_a_parliament_vote_with_the_party_that_they_follow():
+    house = parliament(400, random_state=3)
+    assert house.votes.shape == (400, 325)
+    assert np.isnan(house.votes).mean() == pytest.approx(0.3, abs=0.01)
+    own = np.array([name.split("_")[0] for name in house.names])
+    follows = np.array(house.voting_with)
+    assert tuple(np.array(house.names)[own != follows]) == house.defectors
+    for party in dict.fromkeys(own):
+        line = np.nanmean(house.votes[:, follows == party], axis=1) > 0.5
+        loyal = (house.votes == line[:, None]).sum(axis=0) / (~np.isnan(house.votes)).sum(axis=0)
+        assert loyal[follows == party].min() > 0.75
+        assert loyal[follows == party].mean() > loyal[follows != party].max()
+
+
+def test_a_parliament_has_five_parties():
+    with pytest.raises(ParameterError, match="expected 5 parties, found 1"):
+        parliament(parties={"Red": 3})

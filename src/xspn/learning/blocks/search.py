@@ -16,8 +16,9 @@ from xspn.core.compilation import kept
 from xspn.learning.blocks.laws import evidence_of_bit, evidence_of_counts
 
 Array = Any
-SWEEPS = 3
+SWEEPS = 8
 IMPOSSIBLE = -1e300
+EXPECTED = 0.25  # of the smaller gain of two blocks, beside the larger one, when they have become one
 HOPELESS = -10.0  # nats: two blocks that lose so much by merging are not looked at again
 
 
@@ -26,12 +27,18 @@ class Blocks(NamedTuple):
 
     bits: Array  # (variables, rows)
     weights: Array  # (rows,)
+    total: float  # of the weights
     alone: Array  # the evidence of each variable on its own
     coefficients: Array  # log C(m, t)
     label: Array  # the block of each variable
     size: Array  # of each block
     count: Array  # the number of ones of each block in each row: (blocks, rows)
     evidence: Array  # of each block
+    ones: Array  # the weight of all ones of each block
+    together: Array  # how often a variable is one together with one of a block: (variables, blocks)
+    clock: Array  # how many times a variable has been moved
+    changed: Array  # when each block was last changed, by the clock
+    looked: Array  # when each variable was last looked at
 
 
 @kept(nogil=True)
@@ -50,17 +57,24 @@ def best_partition(bits: Array, weights: Array, pairs: Array, coefficients: Arra
     for j in range(n):
         alone[j] = evidence_of_bit(pairs[j, j], max(total - pairs[j, j], 0.0))
     count, size = np.zeros(bits.shape, np.int16), np.zeros(n, np.int64)
-    blocks = Blocks(bits, weights, alone, coefficients, start.copy(), size, count, alone.copy())
+    ones, together = np.zeros(n), np.zeros((n, n))
+    clock, changed, looked = np.zeros(1, np.int64), np.zeros(n, np.int64), np.full(n, -1)
+    blocks = Blocks(
+        bits, weights, total, alone, coefficients, start.copy(), size, count, alone.copy(), ones, together,
+        clock, changed, looked,
+    )  # fmt: skip
     for j in range(n):
         count[start[j]] += bits[j]
         size[start[j]] += 1
+        ones[start[j]] += pairs[j, j]
+        together[:, start[j]] += pairs[:, j]
     for b in range(n):
         if size[b] > 1:
             blocks.evidence[b] = _evidence_of(blocks, b)
-    _merge(blocks, pairs)
     for _ in range(SWEEPS):
-        changed = _dissolve(blocks)
-        if not _move(blocks) and not changed:
+        _merge(blocks, pairs)
+        dissolved = _dissolve(blocks, pairs)
+        if not _move(blocks, pairs) and not dissolved:
             break
     return _or_trivial(blocks)
 
@@ -118,10 +132,11 @@ def _merge(blocks: Blocks, pairs: Array) -> None:
     """Merge the two blocks whose union has the best evidence, as long as that gains.
 
     Merging is weighed as if any partition of the restaurant would do: to pass from single variables to a large block
-    one must be allowed through pairs that are hardly dependent. What does not pay in the end is dissolved.
+    one must be allowed through pairs that are hardly dependent. What does not pay in the end is dissolved. Once two
+    blocks are one, its gains with others are guessed from theirs, and computed when they come first.
     """
     n = len(blocks.label)
-    gain = np.full((n, n), IMPOSSIBLE)
+    gain, guessed = np.full((n, n), IMPOSSIBLE), np.zeros((n, n), np.bool_)
     for i in range(n):
         for j in range(i):
             if blocks.size[i] == 1 and blocks.size[j] == 1:
@@ -137,18 +152,29 @@ def _merge(blocks: Blocks, pairs: Array) -> None:
             if blocks.size[i] > 0 and (a < 0 or gain[i, partner[i]] > gain[a, partner[a]]):
                 a = i
         b = partner[a]
-        if gain[a, b] <= 0.0:
+        if gain[a, b] <= HOPELESS:
             return
+        if guessed[a, b]:
+            _set_gain(gain, guessed, partner, a, b, _gain_of_merging(blocks, a, b))
+            continue
+        if gain[a, b] <= 0.0:  # a guess below may still be wrong
+            _compute_guesses(blocks, gain, guessed, partner)
+            if gain.max() <= 0.0:
+                return
+            continue
         blocks.evidence[a] += blocks.evidence[b] + gain[a, b] - _prior_gain(blocks.size[a], blocks.size[b])
         blocks.size[a] += blocks.size[b]
         blocks.size[b] = 0
         blocks.count[a] += blocks.count[b]
+        blocks.ones[a] += blocks.ones[b]
+        blocks.together[:, a] += blocks.together[:, b]
         for c in range(n):
             if blocks.label[c] == b:
                 blocks.label[c] = a
             if blocks.size[c] > 0 and c != a:
-                fits = max(gain[a, c], gain[b, c]) > HOPELESS  # what fits with neither half does not fit the whole
-                gain[a, c] = gain[c, a] = _gain_of_merging(blocks, a, c) if fits else IMPOSSIBLE
+                likely = max(gain[a, c], gain[b, c]) + EXPECTED * max(min(gain[a, c], gain[b, c]), 0.0)
+                guessed[a, c] = guessed[c, a] = likely > HOPELESS  # what fits with neither half does not fit the whole
+                gain[a, c] = gain[c, a] = likely if likely > HOPELESS else IMPOSSIBLE
             gain[b, c] = gain[c, b] = IMPOSSIBLE
         for i in range(n):
             if blocks.size[i] > 0:
@@ -159,6 +185,21 @@ def _merge(blocks: Blocks, pairs: Array) -> None:
 
 
 @kept(nogil=True)
+def _set_gain(gain: Array, guessed: Array, partner: Array, a: int, b: int, value: float) -> None:
+    gain[a, b] = gain[b, a] = value
+    guessed[a, b] = guessed[b, a] = False
+    partner[a], partner[b] = np.argmax(gain[a]), np.argmax(gain[b])
+
+
+@kept(nogil=True)
+def _compute_guesses(blocks: Blocks, gain: Array, guessed: Array, partner: Array) -> None:
+    for i in range(len(gain)):
+        for j in range(i):
+            if guessed[i, j] and blocks.size[i] > 0 and blocks.size[j] > 0:
+                _set_gain(gain, guessed, partner, i, j, _gain_of_merging(blocks, i, j))
+
+
+@kept(nogil=True)
 def _prior_gain(m: int, k: int) -> float:
     return lgamma(float(m + k)) - lgamma(float(m)) - lgamma(float(k))
 
@@ -166,7 +207,7 @@ def _prior_gain(m: int, k: int) -> float:
 @kept(nogil=True)
 def _gain_of_merging(blocks: Blocks, a: int, b: int) -> float:
     m = blocks.size[a] + blocks.size[b]
-    if not _promising(blocks.count[a], blocks.count[b], blocks.weights, blocks.size[a], blocks.size[b]):
+    if not _promising(blocks, a, b):
         return IMPOSSIBLE
     histogram = np.zeros(m + 1)
     for r in range(len(blocks.weights)):
@@ -178,7 +219,7 @@ def _gain_of_merging(blocks: Blocks, a: int, b: int) -> float:
 @kept(nogil=True)
 def _gain_of_pair(blocks: Blocks, i: int, j: int, pairs: Array) -> float:
     """Return the gain of merging two single variables, from their pair counts."""
-    total, both = blocks.weights.sum(), pairs[i, j]
+    total, both = blocks.total, pairs[i, j]
     if not _may_be_one(total, pairs[i, i], pairs[j, j], pairs[i, i], pairs[j, j], both):
         return IMPOSSIBLE
     histogram = np.empty(3)
@@ -190,18 +231,29 @@ def _gain_of_pair(blocks: Blocks, i: int, j: int, pairs: Array) -> float:
 
 
 @kept(nogil=True)
-def _promising(first: Array, second: Array, weights: Array, m: int, k: int) -> bool:
-    """Whether two blocks of m and k variables might be one."""
-    total, x1, y1, xx, yy, xy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for r in range(len(weights)):
-        x, y, w = float(first[r]), float(second[r]), weights[r]
-        total += w
-        x1 += w * x
-        y1 += w * y
-        xx += w * x * x
-        yy += w * y * y
-        xy += w * x * y
-    return _may_be_one(total, x1 / m, y1 / k, xx / m / m, yy / k / k, xy / m / k)
+def _promising(blocks: Blocks, a: int, b: int) -> bool:
+    """Whether two blocks might be one."""
+    xx, yy, xy = 0.0, 0.0, 0.0
+    for j in range(len(blocks.label)):
+        if blocks.label[j] == a:
+            xx += blocks.together[j, a]
+            xy += blocks.together[j, b]
+        elif blocks.label[j] == b:
+            yy += blocks.together[j, b]
+    m, k = blocks.size[a], blocks.size[b]
+    x1, y1 = blocks.ones[a] / m, blocks.ones[b] / k
+    return _may_be_one(blocks.total, x1, y1, xx / m / m, yy / k / k, xy / m / k)
+
+
+@kept(nogil=True)
+def _may_join(blocks: Blocks, j: int, b: int, pairs: Array) -> bool:
+    """Whether a variable might belong to a block."""
+    yy, k = 0.0, blocks.size[b]
+    for i in range(len(blocks.label)):
+        if blocks.label[i] == b:
+            yy += blocks.together[i, b]
+    own = pairs[j, j]
+    return _may_be_one(blocks.total, own, blocks.ones[b] / k, own, yy / k / k, blocks.together[j, b] / k)
 
 
 @kept(nogil=True)
@@ -221,7 +273,7 @@ def _may_be_one(total: float, x1: float, y1: float, xx: float, yy: float, xy: fl
 
 
 @kept(nogil=True)
-def _dissolve(blocks: Blocks) -> bool:
+def _dissolve(blocks: Blocks, pairs: Array) -> bool:
     """Dissolve blocks that are worth less than their variables alone, the worst one first; tell whether any was."""
     n, changed = len(blocks.label), False
     while True:
@@ -244,7 +296,7 @@ def _dissolve(blocks: Blocks) -> bool:
         changed = True
         blocks.size[worst] = 0
         for variable in np.flatnonzero(blocks.label == worst):
-            _settle(blocks, int(variable), _empty(blocks), blocks.alone[variable])
+            _settle(blocks, int(variable), _empty(blocks), blocks.alone[variable], pairs)
 
 
 @kept(nogil=True)
@@ -256,27 +308,40 @@ def _empty(blocks: Blocks) -> int:
 
 
 @kept(nogil=True)
-def _settle(blocks: Blocks, j: int, b: int, evidence: float) -> None:
+def _settle(blocks: Blocks, j: int, b: int, evidence: float, pairs: Array) -> None:
     """Put a variable, taken from its block before, into another block."""
     if blocks.size[b] == 0:
-        blocks.count[b] = blocks.bits[j]
-    else:
-        blocks.count[b] += blocks.bits[j]
+        blocks.count[b] = 0
+        blocks.ones[b] = 0.0
+        blocks.together[:, b] = 0.0
+    blocks.count[b] += blocks.bits[j]
+    blocks.ones[b] += pairs[j, j]
+    blocks.together[:, b] += pairs[:, j]
     blocks.label[j] = b
     blocks.size[b] += 1
     blocks.evidence[b] = evidence
+    blocks.clock[0] += 1
+    blocks.changed[b] = blocks.clock[0]
 
 
 @kept(nogil=True)
-def _move(blocks: Blocks) -> bool:
-    """Move each variable to the block where it is worth most, or let it stand alone; tell whether any was moved."""
-    n, changed = len(blocks.label), False
+def _move(blocks: Blocks, pairs: Array) -> bool:
+    """Move each variable to the block where it is worth most, or let it stand alone; tell whether any was moved.
+
+    A variable whose own block is as it was when it was looked at before is compared with the blocks that are not.
+    """
+    n, moved = len(blocks.label), False
     single = 0
     for m in blocks.size:
         if m == 1:
             single += 1
     for j in range(n):
-        home = blocks.label[j]
+        home, since = blocks.label[j], blocks.looked[j]
+        if blocks.changed[home] > since:
+            since = -1
+        elif blocks.changed.max() <= since:
+            continue
+        blocks.looked[j] = blocks.clock[0]
         m = blocks.size[home]
         without = _evidence_without(blocks, j)
         others = single - 1 if m == 1 else (single + 1 if m == 2 else single)  # that stand alone once j is taken out
@@ -286,7 +351,7 @@ def _move(blocks: Blocks) -> bool:
             target, best, best_evidence = n, blocks.alone[j] + log(others + 1.0), blocks.alone[j]
         for b in range(n):
             k = blocks.size[b]
-            if k < 2 or b == home or not _promising(blocks.bits[j], blocks.count[b], blocks.weights, 1, k):
+            if k < 2 or b == home or blocks.changed[b] <= since or not _may_join(blocks, j, b, pairs):
                 continue
             histogram = np.zeros(k + 2)
             for r in range(len(blocks.weights)):
@@ -297,8 +362,10 @@ def _move(blocks: Blocks) -> bool:
                 target, best, best_evidence = b, value, joined
         if target < 0:
             continue
-        changed = True
+        moved = True
         blocks.count[home] -= blocks.bits[j]
+        blocks.ones[home] -= pairs[j, j]
+        blocks.together[:, home] -= pairs[:, j]
         blocks.size[home] -= 1
         blocks.evidence[home] = without
         single = others
@@ -307,8 +374,9 @@ def _move(blocks: Blocks) -> bool:
             single += 1
         elif blocks.size[target] == 1:
             single -= 1
-        _settle(blocks, j, target, best_evidence)
-    return changed
+        _settle(blocks, j, target, best_evidence, pairs)
+        blocks.changed[home] = blocks.clock[0]
+    return moved
 
 
 @kept(nogil=True)

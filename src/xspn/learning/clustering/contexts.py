@@ -13,21 +13,28 @@ SMALLEST_RESPONSIBILITY = 0.01  # of a context for a row; what is less goes to t
 
 
 def contexts_split(summary: BinarySummary, seed: int) -> Split | None:
+    """Return the contexts of best evidence; where there are none, rows are split in two as "auto" does.
+
+    A tree that is learned below may still predict better.
+    """
+    return several_contexts(summary, seed) or best_split(summary, seed)
+
+
+def several_contexts(summary: BinarySummary, seed: int) -> Split | None:
     """Return the contexts of best evidence, as many as there are, with their responsibilities for each row.
 
-    Where there is one context only, or a Chow-Liu tree has more evidence than several, rows are split in two as "auto"
-    does: a tree that is learned below may still predict better.
+    None where there is one context only, or where a Chow-Liu tree has more evidence than several.
     """
     from xspn.learning.blocks.contexts import find_contexts  # takes numba along
 
     bits, weights = summary.complete_rows()
     found = find_contexts(bits, weights, seed)
     if len(found.contexts) == 1 or found.evidence < evidence_of_tree(summary):
-        return best_split(summary, seed)
+        return None
     own = np.where(found.responsibilities < SMALLEST_RESPONSIBILITY, 0.0, found.responsibilities)
     own /= own.sum(axis=1, keepdims=True)
     own = own[:, weights @ own > 0]
-    return Split(np.argmax(own, axis=1), own) if own.shape[1] > 1 else best_split(summary, seed)
+    return Split(np.argmax(own, axis=1), own) if own.shape[1] > 1 else None
 
 
 def evidence_of_tree(summary: BinarySummary) -> float:

@@ -56,6 +56,7 @@ def search(
     progress: Progress | None = None,
 ) -> SearchResult:
     """Search for a good model; validation rows are split off the data unless they are given."""
+    config = config.settled(evidence_serves=False)
     return _Search(data, config, budget, seed, n_jobs, validation, progress).run()
 
 

@@ -82,6 +82,15 @@ class TableData:
         """Return the rows as inference takes them."""
         return self.cells
 
+    @cached_property
+    def complete(self) -> bool:
+        """Whether no cell is missing."""
+        return not np.isnan(self.cells).any()
+
+    def with_rows(self, rows: AnyArray, weights: FloatArray) -> "TableData":
+        """Return other rows of the same variables, whose scales stay as they are."""
+        return replace(self, cells=rows, weights=weights)
+
     def with_weights(self, weights: FloatArray) -> "TableData":
         """Return the same rows with other weights; those of weight 0 are dropped."""
         keep = weights > 0

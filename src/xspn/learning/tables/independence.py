@@ -1,11 +1,16 @@
 """The G-test of every two columns, whatever their types, and the groups that no dependence connects."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import chdtrc, xlogy
 
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
+from xspn.data.domain import Domain
 from xspn.learning.independence import components
-from xspn.learning.tables.summary import TableSummary
+from xspn.learning.tables.summary import Column, TableSummary
+
+TINY = 1e-300
 
 
 def g_tests(summary: TableSummary) -> tuple[FloatArray, FloatArray]:
@@ -90,6 +95,58 @@ def dependent_pairs(summary: TableSummary, threshold: float) -> BoolArray:
     p = np.minimum(_p_values(as_if_complete, dof), _p_values_of_names(summary))
     dependent = p * n_pairs < chdtrc(1.0, 2 * threshold)
     return np.asarray(dependent)
+
+
+def groups_of_blocks(summary: TableSummary, blocks: Sequence[IntArray]) -> list[IntArray]:
+    """Return the groups that no dependence connects, of single columns or of what exchangeable blocks add up to.
+
+    The mean of a block of numbers, and how often each value occurs in a block of categories, show a dependence that no
+    two columns need show. A dependence has to pay for a parameter: half the logarithm of the number of rows. Numbers
+    are also compared by their correlation, a test of one degree of freedom that sees what few bins do not.
+
+    Args:
+        summary: The rows, complete.
+        blocks: The columns of each block.
+    """
+    threshold = 0.5 * float(np.log(max(summary.total, 2.0)))
+    owner = np.empty(summary.n, dtype=np.int64)
+    for number, block in enumerate(blocks):
+        owner[block] = number
+    several = [(number, block) for number, block in enumerate(blocks) if len(block) > 1]
+    added = [(number, column) for number, block in several for column in _added_up(summary, block)]
+    cells = np.column_stack([summary.cells, *(column for _, column in added)])
+    owners = np.concatenate([owner, np.array([number for number, _ in added], dtype=np.int64)])
+    wider = TableSummary(cells, summary.weights, (*summary.columns, *[Column(Domain.real())] * len(added)))
+    numbers = np.flatnonzero([column.is_real or column.domain.ordered for column in wider.columns])
+    linked = dependent_pairs(wider, threshold)
+    linked[np.ix_(numbers, numbers)] |= _correlated(cells[:, numbers], summary.weights, threshold, wider.n)
+    of_blocks = np.zeros((len(blocks), len(blocks)), dtype=bool)
+    one, other = np.nonzero(linked)
+    of_blocks[owners[one], owners[other]] = True
+    groups = components(of_blocks)
+    found = [np.sort(np.concatenate([blocks[int(number)] for number in group])) for group in groups]
+    return sorted(found, key=lambda group: int(group[0]))
+
+
+def _added_up(summary: TableSummary, block: IntArray) -> list[FloatArray]:
+    """Return the sum of each row over a block of numbers, or how often each value but one occurs in it."""
+    cells, column = summary.cells[:, block], summary.columns[int(block[0])]
+    if column.is_real:
+        return [cells.sum(axis=1)]
+    return [(cells == value).sum(axis=1).astype(np.float64) for value in range(1, column.n_values)]
+
+
+def _correlated(cells: FloatArray, weights: FloatArray, threshold: float, n: int) -> BoolArray:
+    """Mark the pairs of numbers whose correlation pays, at the level of `dependent_pairs`."""
+    total = float(weights.sum())
+    away = cells - weights @ cells / total
+    products = (away * weights[:, None]).T @ away
+    scale = np.sqrt(np.maximum(np.diag(products), TINY))
+    squared = np.minimum((products / scale[:, None] / scale[None, :]) ** 2, 1 - 1e-15)
+    p = chdtrc(1.0, -total * np.log1p(-squared))
+    linked = p * max(n * (n - 1) / 2, 1.0) < chdtrc(1.0, 2 * threshold)
+    np.fill_diagonal(linked, False)
+    return np.asarray(linked)
 
 
 def independent_groups(summary: TableSummary, threshold: float) -> list[IntArray]:

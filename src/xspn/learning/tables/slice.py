@@ -10,13 +10,21 @@ from xspn.learning.clustering.base import Split
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.leaf_learners.base import Candidate, LeafData
+from xspn.learning.pruning import PRICE, n_parameters_of
 from xspn.learning.slice import Slice
 from xspn.learning.steps import step
 from xspn.learning.tables.clustering import category_apart, mixture_splits, table_clustering
+from xspn.learning.tables.clustering.contexts import contexts_split, two_contexts_split
 from xspn.learning.tables.clustering.product import Encoded
 from xspn.learning.tables.exchangeability.base import named_table_test
-from xspn.learning.tables.independence import independent_groups
-from xspn.learning.tables.leaf_learners import TableLeafData, exchangeable_leaf, factorized_leaves, table_leaf_learner
+from xspn.learning.tables.independence import groups_of_blocks, independent_groups
+from xspn.learning.tables.leaf_learners import (
+    TableLeafData,
+    evidence_blocks_leaf,
+    exchangeable_leaf,
+    factorized_leaves,
+    table_leaf_learner,
+)
 from xspn.learning.tables.summary import TableSummary
 from xspn.learning.task import SMALLEST_RESPONSIBILITY
 
@@ -39,7 +47,7 @@ class TableSlice(Slice):
 
     def test(self, config: LearnConfig) -> TestResult | None:
         """Run the test that the configuration names, if all columns have one domain and are distributed alike."""
-        if config.exchangeability is None or not self.summary.one_distribution:
+        if config.exchangeability is None or config.by_evidence or not self.summary.one_distribution:
             return None
         options = dict(config.test_options)
         return named_table_test(config.exchangeability, options)(self.summary, **options)
@@ -56,6 +64,33 @@ class TableSlice(Slice):
         apart = sum(make(data.part(group), self._variables[group]).score(self.summary.weights) for group in groups)
         joint = self.leaf(config).score(self.summary.weights)
         return groups if joint <= apart + self._price() else [np.arange(self.n)]
+
+    def contexts(self, seed: int) -> Split | None:
+        """Return the contexts of best evidence."""
+        return contexts_split(self.summary, seed)
+
+    def exchangeable_blocks(self) -> list[IntArray]:
+        """Return the blocks of best evidence."""
+        return self.summary.exchangeable_blocks.blocks
+
+    def gain_of_blocks(self) -> float:
+        """Compare them with single columns."""
+        return self.summary.gain_of_blocks
+
+    def groups_of_blocks(self) -> list[IntArray]:
+        """Return the components of the graph of dependent columns and of what blocks add up to."""
+        return groups_of_blocks(self.summary, self.exchangeable_blocks())
+
+    def instead_of_product(self, config: LearnConfig) -> Candidate | None:
+        """Return the slice's leaf where real columns are jointly normal: few rows hide dependence that it makes use of.
+
+        No test sees it, and what a product loses by each weak correlation adds up.
+        """
+        return self.leaf(config) if self.summary.exchangeable_blocks.structure.joint else None
+
+    def score(self, leaf: Candidate) -> float:
+        """Return the leave-one-out score."""
+        return leaf.score(self.summary.weights)
 
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores."""
@@ -90,6 +125,8 @@ class TableSlice(Slice):
 
     def exchangeable(self, config: LearnConfig) -> Candidate:
         """Return an exchangeable leaf; independent ones where there is none that could be stored."""
+        if config.by_evidence:
+            return evidence_blocks_leaf(self._informed(config), self._variables, config.smoothing)
         found = exchangeable_leaf(self._informed(config), self._variables, config.smoothing)
         return self.univariate(config) if found is None else found
 
@@ -105,6 +142,8 @@ class TableSlice(Slice):
         A cut on a category comes first if the clusters predict better without its rows than with them: once scattered
         over clusters, a category of few rows is not put together again.
         """
+        if config.split_by == "contexts":
+            return self.contexts(seed) or self.split_in_two(config, seed)
         make = _leaf_learner_of(config)
         splits = table_clustering(config.clustering)(self.summary, seed)
         best = self._best_split(splits, config, make, self.leaf(config))
@@ -118,6 +157,25 @@ class TableSlice(Slice):
         parts = [(inside, cut.variable), *((own * (1 - inside), None) for own in clusters)]
         together = self._score(best, config, make)
         return cut if self._score_of_parts(parts, config, make) > together + self._price() else best
+
+    def split_in_two(self, config: LearnConfig, seed: int) -> Split | None:
+        """Return the two contexts of best evidence if their leaves predict better than one, parameters paid for.
+
+        Evidence of few rows is cautious, and prediction may gain where evidence does not.
+        """
+        found = two_contexts_split(self.summary, seed)
+        if found is None:
+            return None
+        make, sizes, whole = _leaf_learner_of(config), [], self.leaf(config)
+
+        def measured(data: TableLeafData, variables: IntArray) -> Candidate:
+            leaf = make(data, variables)
+            sizes.append(n_parameters_of(leaf.node))
+            return leaf
+
+        gain = self._score(found, config, measured) - self.score(whole)
+        price = self._price() + PRICE * (sum(sizes) + len(sizes) - 1 - n_parameters_of(whole.node))
+        return found if gain > price else None
 
     def _best_split(self, splits: list[Split], config: LearnConfig, make: "Maker", whole: Candidate) -> Split | None:
         """Return the best of several splits, if its clusters predict better than the leaf of the whole slice."""
@@ -137,8 +195,11 @@ class TableSlice(Slice):
 
         It is bounded from below by the clusters' responsibilities for each row: Σ_k q_k (log π_k + log p_k − log q_k).
         """
+        parts = _responsibilities_of(split)
         fixed = [split.variable if condition.relation == "=" else None for condition in split.conditions]
-        return self._score_of_parts(list(zip(_responsibilities_of(split), fixed, strict=True)), config, make)
+        if split.variable is None:
+            fixed = [None] * len(parts)
+        return self._score_of_parts(list(zip(parts, fixed, strict=True)), config, make)
 
     def _score_of_parts(
         self, parts: Sequence[tuple[FloatArray, int | None]], config: LearnConfig, make: "Maker"
@@ -177,8 +238,10 @@ def _with_context(summary: TableSummary, context: TableSummary | None, shrinkage
     return LeafData.in_context(summary, context.cells, context.weights, shrinkage)
 
 
-def _responsibilities_of(split: Split) -> tuple[FloatArray, FloatArray]:
-    """Return the responsibilities of the two clusters of a split for each row."""
+def _responsibilities_of(split: Split) -> Sequence[FloatArray]:
+    """Return the responsibilities of the clusters of a split for each row."""
+    if split.responsibilities is not None and split.responsibilities.ndim == 2:
+        return list(split.responsibilities.T)
     second = split.labels.astype(np.float64) if split.responsibilities is None else split.responsibilities
     return 1 - second, second
 
@@ -188,7 +251,7 @@ Maker = Callable[[TableLeafData, IntArray], Candidate | None]
 
 def _leaf_learner_of(config: LearnConfig) -> Callable[[TableLeafData, IntArray], Candidate]:
     """Return the leaf learner of the configuration, with its options."""
-    learner, options = table_leaf_learner(config.leaf_learner), config.leaf_options
+    learner, options = table_leaf_learner(config.leaves_by), config.leaf_options
 
     def make(data: TableLeafData, variables: IntArray) -> Candidate:
         return learner(data, variables, options)

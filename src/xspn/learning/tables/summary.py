@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +10,9 @@ from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.data.domain import Domain
 from xspn.learning.tables.bins import rank_bins
 from xspn.learning.tables.likeness import ENOUGH_ROWS, alike
+
+if TYPE_CHECKING:
+    from xspn.learning.tables.evidence.products import Product
 
 NUMBERS_AT_ONCE = 1 << 24  # what may be made of some rows at a time; tables of which no more is made are done in one go
 
@@ -112,6 +116,20 @@ class TableSummary:
         if self.total >= ENOUGH_ROWS:
             return alike(self.cells, self.weights, domains)
         return alike(self.cells, self.weights, domains, groups[:, None] == groups[None, :], slack=1.0)
+
+    @cached_property
+    def exchangeable_blocks(self) -> "Product":
+        """The columns in exchangeable blocks of best evidence; no cell may be missing."""
+        from xspn.learning.tables.evidence.contexts import one_context  # takes numba along
+
+        return one_context(self)
+
+    @property
+    def gain_of_blocks(self) -> float:
+        """How much more evidence these blocks have than columns that stand alone, in nats."""
+        from xspn.learning.tables.evidence.contexts import evidence_alone
+
+        return self.exchangeable_blocks.evidence - evidence_alone(self)
 
     @cached_property
     def seen(self) -> FloatArray:

@@ -14,7 +14,7 @@ from xspn.paper.datasets.classification import LabeledDataset, classification, w
 from xspn.paper.datasets.dataset import Dataset
 from xspn.paper.datasets.download import DownloadLimits
 from xspn.paper.datasets.loading import Fetched, fetch, load
-from xspn.paper.datasets.planted import planted
+from xspn.paper.datasets.planted import Parliament, parliament, planted
 from xspn.paper.datasets.synthetic import make, truth
 from xspn.paper.datasets.votes import from_votes
 from xspn.paper.datasets.voteview import from_voteview
@@ -25,6 +25,7 @@ __all__ = [
     "Entry",
     "Fetched",
     "LabeledDataset",
+    "Parliament",
     "classification",
     "fetch",
     "from_votes",
@@ -33,6 +34,7 @@ __all__ = [
     "load",
     "make",
     "names",
+    "parliament",
     "planted",
     "truth",
     "with_target",

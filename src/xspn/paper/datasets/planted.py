@@ -1,6 +1,8 @@
 """Random circuits with contexts and exchangeable blocks: truths that a learner should find again from their samples."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -180,3 +182,71 @@ FAMILIES: dict[str, Callable[[IntArray, np.random.Generator], Node]] = {
     "observed": _observed,
     "mixed": _mixed,
 }
+
+
+# -- a parliament ------------------------------------------------------------------------------------------------------
+
+PARTIES = {"Red": 120, "Blue": 90, "Green": 60, "Gold": 35, "Grey": 20}
+DISCIPLINE = (0.85, 0.99)
+COALITIONS = ((1, 1, 0, 0, 0), (1, 0, 1, 0, 0), (0, 1, 1, 1, 0), (1, 1, 1, 1, 1), (0, 0, 1, 0, 1))
+ISSUES = (0.35, 0.2, 0.2, 0.15, 0.1)  # how often each coalition votes together
+
+
+@dataclass(frozen=True, eq=False)
+class Parliament:
+    """Votes, and what is true of them.
+
+    Attributes:
+        votes: 1 is yes, 0 no, NaN an absence: (votes, members).
+        names: The members, by their party and a number.
+        voting_with: The party whose line each member follows.
+        defectors: The members who follow the line of another party than their own.
+    """
+
+    votes: FloatArray
+    names: tuple[str, ...]
+    voting_with: tuple[str, ...]
+    defectors: tuple[str, ...]
+
+
+def parliament(
+    n_votes: int = 400,
+    parties: Mapping[str, int] = MappingProxyType(PARTIES),
+    n_defectors: int = 10,
+    absences: float = 0.3,
+    random_state: RandomState = 0,
+) -> Parliament:
+    """Return the votes of a parliament of five parties, whose coalitions change with the issue.
+
+    Each party has a discipline of its own, from 85 to 99 %; some members follow another party's line.
+
+    Args:
+        n_votes: The number of votes.
+        parties: The five parties and their members.
+        n_defectors: How many members follow the line of another party.
+        absences: The fraction of cells that is missing.
+        random_state: The seed.
+
+    Examples:
+        >>> found = parliament(n_votes=50)
+        >>> found.votes.shape, len(found.defectors)
+        ((50, 325), 10)
+    """
+    if len(parties) != len(COALITIONS[0]):
+        raise ParameterError(f"parliament: expected {len(COALITIONS[0])} parties, found {len(parties)}")
+    rng = generator(random_state)
+    sizes = list(parties.values())
+    party = np.repeat(np.arange(len(sizes)), sizes)
+    names = tuple(f"{name}_{i}" for name, size in parties.items() for i in range(size))
+    follows = party.copy()
+    defectors = rng.choice(len(party), n_defectors, replace=False)
+    follows[defectors] = (party[defectors] + rng.integers(1, len(sizes), n_defectors)) % len(sizes)
+    lines = np.array(COALITIONS)[rng.choice(len(COALITIONS), n_votes, p=ISSUES)]
+    lines = np.where(rng.random((n_votes, 1)) < 0.5, lines, 1 - lines)[:, follows]
+    loyal = rng.random(lines.shape) < rng.uniform(*DISCIPLINE, len(sizes))[follows]
+    votes = np.where(loyal, lines, 1 - lines).astype(np.float64)
+    votes[rng.random(votes.shape) < absences] = np.nan
+    of_parties = list(parties)
+    return Parliament(
+        votes, names, tuple(of_parties[k] for k in follows), tuple(names[k] for k in np.sort(defectors).tolist())
+    )

@@ -8,6 +8,7 @@ import numpy as np
 from xspn.core.errors import ParameterError
 from xspn.core.registry import Registry
 from xspn.learning.clustering.base import Split
+from xspn.learning.tables.clustering.contexts import contexts_split
 from xspn.learning.tables.clustering.mixture import gaussian_split, mixture_split
 from xspn.learning.tables.clustering.product import Encoded
 from xspn.learning.tables.clustering.variable import variable_splits
@@ -76,6 +77,7 @@ def _numeric_splits(name: str, summary: TableSummary, seed: int) -> list[Split]:
 
 
 table_clusterings.add("auto", auto_splits)
+table_clusterings.add("contexts", lambda summary, seed: _present(contexts_split(summary, seed)))
 table_clusterings.add("bernoulli", mixture_splits)
 table_clusterings.add("variable", best_variable_split)
 table_clusterings.add("gmm", partial(_numeric_splits, "gmm"))

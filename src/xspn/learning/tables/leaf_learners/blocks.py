@@ -1,4 +1,6 @@
-"""Exchangeable blocks of columns that have one domain and indistinguishable distributions; the others on their own."""
+"""Exchangeable blocks of columns that are alike, or of best evidence; the other columns on their own."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import chdtrc
@@ -23,14 +25,31 @@ def blocks_leaf(data: TableLeafData, variables: IntArray, alpha: float) -> Candi
 
 def several_blocks(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate | None:
     """Return the same, or None if every column is a block of its own: then it equals the factorized leaf."""
+    blocks = similar_columns(data.own)
+    return None if len(blocks) == data.own.n else _product(data, variables, alpha, blocks)
+
+
+def evidence_blocks_leaf(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate:
+    """Return the product of the blocks of best evidence."""
+    return _product(data, variables, alpha, data.own.exchangeable_blocks.blocks)
+
+
+def several_blocks_by_evidence(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate | None:
+    """Return the same, or None if every column is a block of its own: then it equals the factorized leaf."""
+    one_each = len(data.own.exchangeable_blocks.blocks) == data.own.n
+    return None if one_each else evidence_blocks_leaf(data, variables, alpha)
+
+
+def _product(data: TableLeafData, variables: IntArray, alpha: float, blocks: Sequence[IntArray]) -> Candidate:
+    """Return a product of leaves, one for each block; single columns are made in one go."""
     nodes: list[Node] = []
     leave_one_out = np.zeros(len(data.own.cells))
-    blocks = similar_columns(data.own)
-    if len(blocks) == data.own.n:
-        return None
-    for block in blocks:
+    alone = [block for block in blocks if len(block) == 1]
+    parts = [(block, True) for block in blocks if len(block) > 1]
+    parts += [(np.concatenate(alone), False)] if alone else []
+    for block, together in parts:
         part = data.part(block)
-        found = exchangeable_leaf(part, variables[block], alpha)
+        found = exchangeable_leaf(part, variables[block], alpha) if together else None
         if found is None:
             found = factorized_leaves(part, variables[block], alpha)
         nodes += found.node.children if isinstance(found.node, Product) else [found.node]

@@ -21,6 +21,8 @@ ROWS_PER_PART = 10.0
 TINY = 1e-300
 NUMBERS_PER_CELL = 8  # that are made of it here, and more for a while
 NEXT_TO_NOTHING = 1e-9  # rows
+ROWS_OF_EM = 5000  # of twice as many or more, EM is run on every so many
+ALL = slice(None, None, 1)
 
 
 class _Fit:
@@ -42,30 +44,39 @@ class _Fit:
         # A column of which nothing is seen here is spread as in the whole table.
         self.prior_variance = np.where(self.mass > 0, np.maximum(self.variance, self.floor), spread)
         self.prior = max(alpha, 1e-3) if n_parts == 1 else 1.0
-        self.posterior = self._start()
-        for _ in range(EM_STEPS if n_parts > 1 else 0):
-            self._set_parameters(self._sums())
-            logs = self._own_logs()
-            posterior = np.exp(logs - logsumexp_quiet(logs, axis=0))
-            settled = float(np.abs(posterior - self.posterior).max(initial=0.0)) < POSTERIOR_TOLERANCE
-            self.posterior = posterior
-            step()
-            if settled:
-                break
-        self._set_parameters(self._sums())
+        self.posterior = np.ones((1, *self.x.shape)) if n_parts == 1 else self._em()
+        self._set_parameters(self._sums(self.posterior, ALL))
 
-    def _start(self) -> FloatArray:
+    def _em(self) -> FloatArray:
+        """Return the responsibilities of the parts, for all cells; of many rows EM is run on every so many."""
+        rows = slice(None, None, max(len(self.x) // ROWS_OF_EM, 1))
+        posterior = self._start(rows)
+        for _ in range(EM_STEPS):
+            self._set_parameters(self._sums(posterior, rows))
+            before, posterior = posterior, self._responsibilities(rows)
+            step()
+            if float(np.abs(posterior - before).max(initial=0.0)) < POSTERIOR_TOLERANCE:
+                break
+        if rows == ALL:
+            return posterior
+        self._set_parameters(self._sums(posterior, rows))
+        return self._responsibilities(ALL)
+
+    def _responsibilities(self, rows: slice) -> FloatArray:
+        logs = self._own_logs(rows)
+        return np.exp(logs - logsumexp_quiet(logs, axis=0))
+
+    def _start(self, rows: slice) -> FloatArray:
         """Cut each column into parts of equal size."""
-        if self.n_parts == 1:
-            return np.ones((1, *self.x.shape))
-        ranks = np.where(self.seen, self.x, np.inf).argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
-        part = (ranks * self.n_parts) // np.maximum(self.seen.sum(axis=0), 1)
+        x, seen = self.x[rows], self.seen[rows]
+        ranks = np.where(seen, x, np.inf).argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+        part = (ranks * self.n_parts) // np.maximum(seen.sum(axis=0), 1)
         part = np.minimum(part, self.n_parts - 1)
         return np.asarray(part[None] == np.arange(self.n_parts)[:, None, None], dtype=np.float64)
 
-    def _sums(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        own = self.posterior * self.weights
-        return own.sum(axis=1), (own * self.x).sum(axis=1), (own * self.x**2).sum(axis=1)
+    def _sums(self, posterior: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
+        own, x = posterior * self.weights[rows], self.x[rows]
+        return own.sum(axis=1), (own * x).sum(axis=1), (own * x**2).sum(axis=1)
 
     def _moments(
         self, mass: FloatArray, first: FloatArray, second: FloatArray
@@ -82,12 +93,12 @@ class _Fit:
         self.sums = sums
         self.log_weight, self.mean, self.var = self._moments(*sums)
 
-    def _own_logs(self) -> FloatArray:
-        return _log_parts(self.x, self.log_weight[:, None], self.mean[:, None], self.var[:, None])
+    def _own_logs(self, rows: slice) -> FloatArray:
+        return _log_parts(self.x[rows], self.log_weight[:, None], self.mean[:, None], self.var[:, None])
 
     def log_likelihood(self) -> FloatArray:
         """Return the log-likelihood of each column."""
-        logs = logsumexp_quiet(self._own_logs(), axis=0)
+        logs = logsumexp_quiet(self._own_logs(ALL), axis=0)
         return np.asarray((self.weights * logs).sum(axis=0))
 
     def leave_one_out(self) -> FloatArray:

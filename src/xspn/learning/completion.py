@@ -1,0 +1,78 @@
+"""Learning by evidence from rows with missing cells: structural EM, with draws in place of expectations.
+
+Evidence in closed form is for whole rows. So missing cells are drawn from their distribution given the observed ones
+under the circuit at hand, a circuit is learned from the completed rows, its parameters are fitted to what was observed,
+and cells are drawn again (Friedman, 1998; Tanner and Wong, 1987). The first circuit is learned by tests, which take
+missing cells as they are. What is drawn never enters the parameters that are returned: EM sums missing cells out.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.random import child_seed
+from xspn.engine.backend import Automatic
+from xspn.engine.program import compile_graph
+from xspn.graph.graph import Graph
+from xspn.inference.queries import sample
+from xspn.learning.assembly import Learned
+from xspn.learning.config import LearnConfig
+from xspn.learning.em.fit import EMOptions, fit_parameters
+from xspn.learning.source import TrainingData
+from xspn.learning.steps import Progress
+from xspn.leaves.base import Smoothing
+
+ROUNDS = 4
+PASSES = 5  # of EM, after each round
+MOST_DRAWS = 20  # for one row, however much it weighs
+
+Learn = Callable[[TrainingData, LearnConfig, Progress | None], Learned]
+
+
+def learn_completed(
+    data: TrainingData, config: LearnConfig, seed: int, learn: Learn, progress: Progress | None = None
+) -> Learned:
+    """Learn a circuit from rows with missing cells.
+
+    Args:
+        data: The rows.
+        config: The choices, for learning by evidence.
+        seed: The seed of the draws.
+        learn: Learns a circuit from whole rows by evidence, or from any by tests.
+        progress: Told how much of the work is done.
+    """
+    by_tests = replace(
+        config,
+        exchangeability="global",
+        clustering="auto" if config.split_by == "contexts" else config.clustering,
+        leaf_learner="auto" if config.leaves_by == "evidence" else config.leaf_learner,
+    )
+    found = _fitted(learn(data, by_tests, _part(progress, 0)), data, config)
+    for round in range(1, ROUNDS + 1):
+        rng = np.random.default_rng(child_seed(seed, round))
+        completed = data.with_rows(*_drawn(found.graph, data, rng))
+        found = _fitted(learn(completed, config, _part(progress, round)), data, config)
+    return found
+
+
+def _fitted(learned: Learned, data: TrainingData, config: LearnConfig) -> Learned:
+    """Fit the parameters to the observed cells; the nodes stay what they are."""
+    options = EMOptions(n_iter=PASSES, smoothing=Smoothing(config.smoothing, "values"))
+    root = fit_parameters(learned.graph, data.rows(), options, data.weights).root
+    return replace(learned, graph=Graph(root, data.shape[1]))
+
+
+def _drawn(graph: Graph, data: TrainingData, rng: np.random.Generator) -> tuple[AnyArray, FloatArray]:
+    """Return the rows with their missing cells drawn, once for each row that a weight stands for."""
+    rows = np.asarray(data.rows(), dtype=np.float64)
+    copies = np.where(np.isnan(rows).any(axis=1), np.clip(np.ceil(data.weights), 1, MOST_DRAWS), 1).astype(np.int64)
+    which = np.repeat(np.arange(len(rows)), copies)
+    return sample(Automatic(compile_graph(graph)), rows[which], rng), (data.weights / copies)[which]
+
+
+def _part(progress: Progress | None, round: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, of: progress(round * of + done, (ROUNDS + 1) * of)
