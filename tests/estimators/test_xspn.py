@@ -1,5 +1,7 @@
 """`XSPN`: questions to a learned circuit, names, weights, seeds, progress, interruptions."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -275,34 +277,42 @@ def test_bad_validation_rows_leave_what_was_learned_before(table, model):
 # -- explanation -----------------------------------------------------------------------------------------------------
 
 
-def test_an_explanation_names_the_groups_and_the_evidence(rng):
+def test_an_explanation_names_the_block_its_law_and_the_evidence(rng):
     pandas = pytest.importorskip("pandas")
     table = exchangeable_table(rng, 400, 8)
     names = [f"senator {i}" for i in range(8)]
-    text = XSPN(random_state=0).fit(pandas.DataFrame(table, columns=names)).explain()
-    assert "One group of exchangeable variables" in text
-    assert "senator 0, senator 1" in text
-    assert "8 variables" in text
-    assert "in 400 rows" in text
-    assert "global test:" in text
-    assert "degrees of freedom, p =" in text
-    assert "1 × exchangeable" in text
+    frame = pandas.DataFrame(table, columns=names)
+    assert "] evidence +" in XSPN(random_state=0).fit(frame).explain()
+    model = XSPN(exchangeability="global", random_state=0).fit(frame)
+    text = model.explain()
+    assert text.startswith("In all rows:\n   senator 0…7 (8): ")
+    assert f"p = {model.trace_.entries[0].test.p_value:.2g}" in text
+    full = " ".join(model.explain(full=True).split())
+    assert "senator 0, senator 1, senator 2" in full
+    assert "in 400 rows; global test: " in full
+    assert "Decisions: 1 × exchangeable" in full
 
 
-def test_an_explanation_says_in_which_cluster_a_group_was_found(rng):
+def test_an_explanation_says_what_decides_between_contexts(rng):
     block = exchangeable_table(rng, 1000, 6, spread=9.0)
     switch = np.arange(1000) % 2
     table = np.column_stack([switch, block ^ switch[:, None] * [1, 1, 1, 0, 0, 0]])
     table[:, 1:4] |= switch[:, None]  # where the switch is on, three of them always come
     model = XSPN(clustering="variable", random_state=0).fit(table)
-    assert "where X0 = 0" in model.explain()
-    assert model.explain(most=0).count("node ") == 0
-    assert "smaller ones" in model.explain(most=0)
+    text = model.explain()
+    assert "2 contexts for X0" in text
+    assert re.search(r"^ *1\. 50 % of rows \(about 500\), where X0 = [01]", text, re.MULTILINE)
+    assert re.search(r"^ *2\. 50 % of rows \(about 500\), where X0 = [01]", text, re.MULTILINE)
+    assert "1. " not in model.explain(most=0)
+    assert "where hot = 0" in model.explain(names=["hot", *"abcdef"])
+    with pytest.raises(DataError, match="names: expected 7, one for each column, found 2"):
+        model.explain(names=["a", "b"])
+    with pytest.raises(ParameterError, match="most"):
+        model.explain(most=-1)
 
 
-def test_an_explanation_says_when_there_is_nothing_to_say(table):
-    text = XSPN(exchangeability=None, **SMALL).fit(table).explain()
-    assert "No group of variables was found to be exchangeable" in text
+def test_an_explanation_of_an_ensemble_says_that_it_is_one(table):
+    assert XSPN(n_estimators=2, **SMALL).fit(table).explain().startswith("Made of 2 circuits")
 
 
 def test_two_clusters_are_better_than_one(rng):

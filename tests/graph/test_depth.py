@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from xspn import Bernoulli, Circuit, Product, Sum, load, save
+from xspn.estimators.explanation import PAGE, explain
 from xspn.io import to_dot, to_equation
 
 DEPTH = 10_000
@@ -203,3 +204,8 @@ def test_moments_of_switches():
     np.testing.assert_allclose(short.moments().mean, mean, rtol=1e-12)
     np.testing.assert_allclose(short.moments().covariance, covariance, atol=1e-12)
     assert np.isfinite(nested_switches(300).moments().covariance).all()
+
+
+def test_explain(deep):
+    assert len(explain(deep, {}, 8)) <= PAGE
+    assert explain(deep, {}, 8, full=True)

@@ -112,7 +112,8 @@ def test_the_command_line_loads_and_shows_them(circuit, package, tmp_path):
     paths = [str(package), *sys.path]
     command = f"import sys; sys.path[:0] = {paths!r}; from xspn.cli import main; sys.exit(main(sys.argv[1:]))"
     for arguments, expected in (
-        (["show", "model.json"], ["grade: decays by 0.30", "Parity: a, b, c (3)"]),
+        (["show", "model.json"], ["grade: decays by 0.30", "a, b, c (3): depend on each other (Parity)"]),
+        (["show", "model.json", "--tree"], ["grade: decays by 0.30", "Parity: a, b, c (3)"]),
         (["query", "model.json", "--given", "a=1", "b=0", "--ask", "c"], ["c"]),
     ):
         done = subprocess.run(

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
@@ -31,7 +31,7 @@ MEAN = 0.15  # deviations of the table's column
 RATIO = 1.3  # of the two deviations
 BELOW = 0.2  # how far off the chance of a number below a quantile may be: few rows that are skewed have normal leaves
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-CHANCE = 2.0  # standard errors of few rows that are added to each
+RARE = 0.02275  # of columns without fault, one in so many tables may be named: 2 standard errors of one column
 MOST_NAMED = 5
 ROWS_AT_ONCE = 1 << 16
 
@@ -60,9 +60,9 @@ def _of_bits(circuit: Circuit, data: BinaryData) -> Iterator[tuple[int, str]]:
         own, weights = data.bits[start : start + ROWS_AT_ONCE], data.weights[start : start + ROWS_AT_ONCE]
         ones += weights @ (own == 1)
         rows += weights @ (own != MISSING)
-    model = _chances_of_one(circuit, n)
+    model, errors = _chances_of_one(circuit, n), _errors(n)
     for v in np.flatnonzero(rows > 0).tolist():
-        if abs(model[v] - ones[v] / rows[v]) > FREQUENCY + _chance(0.5, rows[v]):
+        if abs(model[v] - ones[v] / rows[v]) > FREQUENCY + _chance(0.5, rows[v], errors):
             yield v, f"P(1) = {model[v]:.3g}, in the table {ones[v] / rows[v]:.3g}"
 
 
@@ -82,30 +82,32 @@ def _chances_of_one(circuit: Circuit, n: int) -> FloatArray:
 
 def _of_columns(circuit: Circuit, data: TableData) -> Iterator[tuple[int, str]]:
     marginals = circuit.marginals(np.full((1, len(data.domains)), np.nan))[0]
-    parts = _normal_parts(circuit.graph)
+    parts, errors = _normal_parts(circuit.graph), _errors(len(data.domains))
     for v, domain in enumerate(data.domains):
         seen = ~np.isnan(data.cells[:, v])
         values, weights = data.cells[seen, v], data.weights[seen]
         if not len(values) or domain.cardinality == 1:
             continue
         if domain.cardinality is None:
-            what = _of_numbers(parts[v], values, weights, float(data.floors[v])) if v in parts else None
+            what = _of_numbers(parts[v], values, weights, float(data.floors[v]), errors) if v in parts else None
         else:
-            what = _of_names(circuit, v, marginals[v, : domain.cardinality], values, weights)
+            what = _of_names(circuit, v, marginals[v, : domain.cardinality], values, weights, errors)
         if what is not None:
             yield v, what
 
 
-def _of_names(circuit: Circuit, v: int, model: FloatArray, values: FloatArray, weights: FloatArray) -> str | None:
+def _of_names(
+    circuit: Circuit, v: int, model: FloatArray, values: FloatArray, weights: FloatArray, errors: float
+) -> str | None:
     total = float(weights.sum())
     table = np.bincount(values.astype(np.int64), weights=weights, minlength=len(model)) / total
     worst = int(np.argmax(np.abs(model - table)))
-    if abs(model[worst] - table[worst]) <= FREQUENCY + _chance(0.5, total):
+    if abs(model[worst] - table[worst]) <= FREQUENCY + _chance(0.5, total, errors):
         return None
     return f"P({circuit.schema.label(v, worst)}) = {model[worst]:.3g}, in the table {table[worst]:.3g}"
 
 
-def _of_numbers(parts: FloatArray, values: FloatArray, weights: FloatArray, floor: float) -> str | None:
+def _of_numbers(parts: FloatArray, values: FloatArray, weights: FloatArray, floor: float, errors: float) -> str | None:
     """Compare a mixture of normal distributions, rows (weight, mean, deviation), with a column of numbers."""
     total = float(weights.sum())
     weight, means, deviations = parts.T
@@ -117,9 +119,9 @@ def _of_numbers(parts: FloatArray, values: FloatArray, weights: FloatArray, floo
     spread = max(float(np.sqrt(np.average(away, weights=weights))), floor)
     # The standard error of log σ, in which outliers count: a bootstrap sample without them has a smaller deviation.
     of_deviation = 0.5 * float(np.sqrt(np.average((away / spread**2 - 1) ** 2, weights=weights)))
-    if abs(mean - in_table) > spread * (MEAN + _chance(1.0, total)):
+    if abs(mean - in_table) > spread * (MEAN + _chance(1.0, total, errors)):
         return f"mean {mean:.4g}, in the table {in_table:.4g}"
-    if abs(np.log(deviation / spread)) > np.log(RATIO) + _chance(of_deviation, total):
+    if abs(np.log(deviation / spread)) > np.log(RATIO) + _chance(of_deviation, total, errors):
         return f"deviation {deviation:.4g}, in the table {spread:.4g}"
     order = np.argsort(values, kind="stable")
     values, reached = values[order], np.cumsum(weights[order]) / total
@@ -128,14 +130,20 @@ def _of_numbers(parts: FloatArray, values: FloatArray, weights: FloatArray, floo
         below = float(reached[np.searchsorted(values, quantile, side="left") - 1]) if quantile > values[0] else 0.0
         up_to = float(reached[np.searchsorted(values, quantile, side="right") - 1])
         model = float(weight @ ndtr((quantile - means) / deviations))
-        if not below - BELOW - _chance(0.5, total) <= model <= up_to + BELOW + _chance(0.5, total):
+        slack = BELOW + _chance(0.5, total, errors)
+        if not below - slack <= model <= up_to + slack:
             return f"P(at most {quantile:.4g}) = {model:.3g}, in the table {up_to:.3g}"
     return None
 
 
-def _chance(deviation: float, rows: float) -> float:
+def _errors(n_columns: int) -> float:
+    """Return how many standard errors of few rows are added to each tolerance: among many columns some are far off."""
+    return -float(ndtri(RARE / n_columns))
+
+
+def _chance(deviation: float, rows: float, errors: float) -> float:
     """Return what few rows may differ by."""
-    return CHANCE * deviation / float(np.sqrt(max(rows, 1.0)))
+    return errors * deviation / float(np.sqrt(max(rows, 1.0)))
 
 
 def _normal_parts(graph: Graph) -> dict[int, FloatArray]:

@@ -1,6 +1,6 @@
 """What estimators have in common: tables read by scikit-learn's rules, scores, samples, marginals, imputation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
@@ -13,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray
-from xspn.core.checks import as_array, table, weights_of_rows
+from xspn.core.checks import as_array, table, weights_of_rows, whole_number
 from xspn.core.errors import DataError, MemoryLimitError, ParameterError
 from xspn.core.random import RandomState
 from xspn.data.frames import PANDAS, Frame, built, is_collection, is_out_of_core, is_path, need_pandas, pandas_column
 from xspn.data.schema import Schema, is_coded
 from xspn.data.table import Bits, Table, binarized, refuse_unreadable
+from xspn.estimators.explanation import Reason, explain
 from xspn.learning.data import BinaryData
 from xspn.learning.memory import OTHERWISE
 from xspn.learning.source import TrainingData
@@ -267,6 +268,27 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         """
         rows = self._query_rows(X)
         return self.circuit_.log_likelihood(rows)
+
+    def explain(self, most: int = 8, names: Sequence[str] | None = None, full: bool = False) -> str:
+        """Say in words what was found: contexts, what marks them, their blocks and the laws of these.
+
+        Args:
+            most: The number of contexts to describe on a page.
+            names: Names of the variables, if the table had none.
+            full: Whether to describe everything; otherwise it is a page at most, of what matters most.
+        """
+        check_is_fitted(self)
+        whole_number("most", most, 0)
+        circuit = self.circuit_
+        if names is not None:
+            if len(names) != circuit.n_variables:
+                raise DataError(f"names: expected {circuit.n_variables}, one for each column, found {len(names)}")
+            circuit = Circuit.of_schema(circuit.graph, replace(circuit.schema, names=tuple(map(str, names))))
+        return "\n".join(explain(circuit, self._reasons(circuit.schema), most, full))
+
+    def _reasons(self, schema: Schema) -> Mapping[int, Reason]:
+        """Return why nodes were made, as far as that is known."""
+        return {}
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows."""

@@ -7,8 +7,6 @@ from dataclasses import fields, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from xspn.circuit import Circuit
 from xspn.core.arrays import AnyArray
 from xspn.core.checks import known_names, one_of, whole_number
@@ -19,16 +17,16 @@ from xspn.data.schema import Schema
 from xspn.engine.program import RowChecker
 from xspn.estimators.agreement import warn_of_disagreement
 from xspn.estimators.base import DensityEstimator, TableInput, all_or_nothing, in_memory, training_data
+from xspn.estimators.explanation import Reason, decisions_in_words, reasons_of
 from xspn.learning.assembly import Learned
 from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.memory import refuse_if_too_large
-from xspn.learning.policy import Operation
 from xspn.learning.search import BUDGETS, SearchReport, SearchResult, ValidationRows, search
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
-from xspn.learning.trace import Branch, Trace, TraceEntry, describe_test
+from xspn.learning.trace import Trace
 
 if TYPE_CHECKING:
     from xspn.distributed.growth import PassReport
@@ -44,7 +42,6 @@ PLAIN = (
     "leaf_learner",
 )
 SECONDS_BETWEEN_LINES = 5.0
-LONGEST_LIST = 4
 
 
 class LearnerParameters(TableInput):
@@ -56,9 +53,10 @@ class LearnerParameters(TableInput):
         significance: The level of the exchangeability test; smaller values find more exchangeability.
         smoothing: The Laplace pseudo-count α.
         shrinkage: How many rows the cluster's surroundings count for in a leaf's parameters.
-        exchangeability: The test of exchangeability: "global", "pairwise" or "full"; "evidence" finds exchangeable
-            blocks and contexts by Bayesian evidence instead of tests, which takes longer and gives smaller circuits
-            (for zeros and ones without missing cells, in memory); None for a conventional SPN.
+        exchangeability: "evidence" finds exchangeable blocks and contexts by Bayesian evidence; "global", "pairwise"
+            and "full" are tests of exchangeability. "auto" takes evidence for one circuit of zeros and ones in memory,
+            of up to 600 columns, unless `independence_threshold`, `significance`, `clustering` or `leaf_learner` ask
+            for something of their own; else the global test. None for a conventional SPN.
         clustering: "auto", "contexts" (those of best evidence), "bernoulli", "variable", "gmm" (as in the paper) or
             "kmeans".
         leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
@@ -88,7 +86,7 @@ class LearnerParameters(TableInput):
         significance: float = 0.01,
         smoothing: float = 0.1,
         shrinkage: float = 2.0,
-        exchangeability: str | None = "global",
+        exchangeability: str | None = "auto",
         clustering: str = "auto",
         leaf_learner: str = "auto",
         quality: str = "fast",
@@ -152,12 +150,12 @@ class XSPN(LearnerParameters, DensityEstimator):
     Examples:
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
-        >>> X = (rng.random((1000, 6)) < rng.choice([0.1, 0.8], size=(1000, 1))).astype(int)
+        >>> X = (rng.random((1000, 6)) < rng.beta(0.5, 0.4, size=(1000, 1))).astype(int)
         >>> model = XSPN(random_state=0).fit(X)
         >>> model.circuit_.root
-        Exchangeable over {0, 1, 2, 3, 4, 5} by Count()
+        BetaBinomial over {0, 1, 2, 3, 4, 5}: mean 0.5527, dispersion 1.119
         >>> model.predict_marginals([[1, 1, 1, np.nan, np.nan, np.nan]]).round(1).tolist()
-        [[1.0, 1.0, 1.0, 0.8, 0.8, 0.8]]
+        [[1.0, 1.0, 1.0, 0.9, 0.9, 0.9]]
     """
 
     circuit_: Circuit
@@ -258,18 +256,30 @@ class XSPN(LearnerParameters, DensityEstimator):
         self.passes_ = grown.passes
         return grown.learned, None
 
-    def explain(self, most: int = 10, names: Sequence[str] | None = None) -> str:
-        """Say in words what was found: which variables are exchangeable, where, and with what evidence.
+    def explain(self, most: int = 8, names: Sequence[str] | None = None, full: bool = False) -> str:
+        """Say in words what was found: contexts, what marks them, their blocks and the laws of these.
+
+        A context is a group of rows, a block a group of variables that depend on each other. Of a context the page says
+        which variables are more, or less, frequent in it than in all rows (in parentheses); of a block how many of its
+        variables are one together, or how alike they are. `[17]` is the number of a node, and `trace_.why(17)` says why
+        it was made.
 
         Args:
-            most: The number of groups to describe.
+            most: The number of contexts to describe on a page.
             names: Names of the variables, if the table had none.
+            full: Whether to describe everything; otherwise it is a page at most, of what matters most.
         """
-        check_is_fitted(self)
-        text = explain(self.circuit_, self.trace_, most, names)
-        if not hasattr(self, "search_"):
-            return text
-        return f"Made of {'; '.join(map(str, self.search_.components))}.\n{text}"
+        text = super().explain(most, names, full)
+        if full and self.trace_.entries:
+            text = f"{text}\n{decisions_in_words(self.trace_)}"
+        if hasattr(self, "search_"):
+            return f"Made of {'; '.join(map(str, self.search_.components))}.\n{text}"
+        if self.n_estimators > 1:
+            return f"Made of {self.n_estimators} circuits, whose contexts may be alike.\n{text}"
+        return text
+
+    def _reasons(self, schema: Schema) -> Mapping[int, Reason]:
+        return reasons_of(self.trace_, schema)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "circuit_")
@@ -311,64 +321,3 @@ def _lines(what: str) -> Progress:
             sys.stderr.write(f"{what}: {done / max(of, 1):.0%} is done\n")
 
     return show
-
-
-# -- in words ----------------------------------------------------------------------------------------------------------
-
-
-def explain(circuit: Circuit, trace: Trace, most: int, names: Sequence[str] | None = None) -> str:
-    """Return a few lines: the size, the decisions, and the exchangeable groups with their evidence."""
-    schema = circuit.schema if names is None else replace(circuit.schema, names=tuple(names))
-    lines = [str(circuit.summary())]
-    if not trace.entries:
-        lines.append("No decisions to report: all components of the mixture were fitted by EM.")
-        return "\n".join(lines)
-    found = [entry for entry in trace if entry.operation is Operation.EXCHANGEABLE]
-    found.sort(key=lambda entry: (-entry.rows * len(entry.variables), entry.node))
-    lines.append(_decisions(trace))
-    if not found:
-        lines.append("No group of variables was found to be exchangeable.")
-        return "\n".join(lines)
-    groups = "one group" if len(found) == 1 else f"{len(found)} groups"
-    lines.append(f"{groups} of exchangeable variables:".capitalize())
-    lines += [_group(trace, entry, schema) for entry in found[:most]]
-    if len(found) > most:
-        lines.append(f"  … and {len(found) - most} smaller ones")
-    return "\n".join(lines)
-
-
-def _decisions(trace: Trace) -> str:
-    counts = dict.fromkeys(Operation, 0)
-    for entry in trace:
-        counts[entry.operation] += 1
-    made = [f"{count} × {operation.value}" for operation, count in counts.items() if count]
-    return "Decisions: " + "; ".join(made) + "."
-
-
-def _group(trace: Trace, entry: TraceEntry, schema: Schema) -> str:
-    own = [_name(v, schema) for v in entry.variables]
-    shown = ", ".join(own[:LONGEST_LIST]) + (f", … {own[-1]}" if len(own) > LONGEST_LIST else "")
-    where = context_in_words(trace, entry, schema)
-    evidence = describe_test(entry.test, own.__getitem__) if entry.test is not None else "by construction"
-    return (
-        f"  node {entry.node}: {shown} ({len(own)} variables)\n"
-        f"    in {entry.rows:,g} rows{f' where {where}' if where else ''}\n"
-        f"    {evidence}{f'; {entry.detail}' if entry.detail else ''}"
-    )
-
-
-def context_in_words(trace: Trace, entry: TraceEntry, schema: Schema) -> str:
-    """Say in which clusters a decision was made, values by their labels; nothing for one about all rows."""
-    return " and ".join(_branch(branch, schema) for branch in trace.context(entry))
-
-
-def _branch(branch: Branch, schema: Schema) -> str:
-    if branch.variable is None or branch.condition is None:
-        return f"cluster {branch.place + 1} of {branch.of}"
-    relation, value = branch.condition.relation, branch.condition.value
-    text = str(schema.label(branch.variable, value)) if relation in ("=", "≠") else f"{value:g}"
-    return f"{_name(branch.variable, schema)} {relation} {text}"
-
-
-def _name(variable: int, schema: Schema) -> str:
-    return schema.shown_name(variable)

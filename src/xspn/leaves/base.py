@@ -185,6 +185,22 @@ class Leaf(LeafNode):
         """Return the leaf as a term of an equation."""
         return f"{type(self).__name__}({names})"
 
+    def law(self, names: Sequence[str], label: Callable[[int], str]) -> str:
+        """Say in a phrase how several variables behave together; it must be true of the distribution.
+
+        Args:
+            names: What the variables are called.
+            label: What a value of the first one is called.
+        """
+        return f"depend on each other ({self.title})"
+
+    def dependence(self) -> float:
+        """Return the total correlation Σ H(X_i) − H(X), in nats: what a row gains over independent variables.
+
+        NaN for families that do not say.
+        """
+        return 0.0 if len(self._variables) == 1 else float("nan")
+
     def interchangeable(self) -> list[IntArray]:
         """Return groups of interchangeable positions; none for families that are not about exchangeability."""
         return []

@@ -1,6 +1,6 @@
 """Chow-Liu trees over binary variables, one by one and laid out in a row for kernels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -23,6 +23,7 @@ from xspn.leaves.chow_liu_tree import (
 )
 
 UNLIKELY = 1e-3  # a conditional probability of 0 below this is kept beside that of 1, of which it is a few last digits
+MOST_EDGES = 3  # in a line of text
 
 
 @register
@@ -269,6 +270,27 @@ class ChowLiu(Leaf):
             else:
                 own[parent] = [np.convolve(own[parent][u], message[u]) for u in (0, 1)]
         return np.pad(result, (0, n + 1 - len(result)))
+
+    def law(self, names: Sequence[str], label: Callable[[int], str]) -> str:
+        """Name the edges, the strongest first."""
+        information = self._edge_information()
+        edges = [i for i in np.argsort(-information, kind="stable").tolist() if self.parents[i] >= 0]
+        if not edges:
+            return "each on its own"
+        named = [f"{names[self.parents[i]]}–{names[i]}" for i in edges[:MOST_EDGES]]
+        more = f" and {len(edges) - MOST_EDGES} more" if len(edges) > MOST_EDGES else ""
+        return f"depend on each other along a tree: {', '.join(named)}{more}"
+
+    def dependence(self) -> float:
+        """Return the sum of the mutual information of all edges."""
+        return float(self._edge_information().sum())
+
+    def _edge_information(self) -> FloatArray:
+        """Return the mutual information of each variable and its parent, in nats; 0 for a root."""
+        pairs = self._posteriors(np.full((1, len(self._variables)), np.nan))[:, 0]  # (n, parent's value, own value)
+        apart = pairs.sum(axis=2, keepdims=True) * pairs.sum(axis=1, keepdims=True)
+        ratio = np.divide(pairs, apart, out=np.ones_like(pairs), where=pairs > 0)
+        return np.asarray((pairs * np.log(ratio)).sum(axis=(1, 2)))
 
     def picture(self) -> Picture:
         """Draw any tree: it would be too small to read."""

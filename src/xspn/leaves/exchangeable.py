@@ -1,7 +1,7 @@
 """Partially exchangeable variables: one parameter for each value of a tractable statistic."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf, log
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from xspn.core.logspace import log_binomials, logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
 from xspn.leaves.base import Leaf, Picture, Smoothing, cut, packed, register, sizes_of
+from xspn.leaves.laws import law_of_counts, law_of_groups, law_of_values, total_correlation
 from xspn.statistics import Count, Statistic, statistic_from_params, statistics
 
 
@@ -272,6 +273,22 @@ class Exchangeable(Leaf):
     def term(self, names: str) -> str:
         """Return E(names)."""
         return f"E({names})"
+
+    def law(self, names: Sequence[str], label: Callable[[int], str]) -> str:
+        """Say how many are one, or how alike the values are."""
+        groups = self.interchangeable()
+        if len(groups) > 1:
+            return law_of_groups(groups)
+        if self.statistic.cardinality == 2:
+            return law_of_counts(self.count_distribution())
+        n = len(self._variables)
+        marginal = self.marginals(np.full((1, n), np.nan))[0, 0]
+        return law_of_values(self.log_prob, marginal, n, self.dependence(), label)
+
+    def dependence(self) -> float:
+        """Return the total correlation: all assignments of a class are equally likely."""
+        marginals = self.marginals(np.full((1, len(self._variables)), np.nan))[0]
+        return total_correlation(self.log_weights, self.class_probabilities, marginals)
 
     def interchangeable(self) -> list[IntArray]:
         """Return the positions that the statistic treats alike."""

@@ -1,6 +1,6 @@
 """Exchangeable real variables: jointly normal with one mean, one variance and one correlation."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope
 from xspn.leaves.base import Leaf, Smoothing, packed, refuse_first, register, sizes_of
 from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian, check_location, in_range
+from xspn.leaves.laws import law_of_numbers
 
 ROUNDING = 4 * float(np.finfo(np.float64).eps)  # per variable, of the smaller eigenvalue beside the larger one
 
@@ -152,6 +153,15 @@ class ExchangeableGaussian(Leaf):
         """Return the mean and the covariance."""
         n = len(self._variables)
         return np.full(n, self.mean), self._apart * np.eye(n) + self._shared
+
+    def law(self, names: Sequence[str], label: Callable[[int], str]) -> str:
+        """Say what the numbers are like, and how strongly they go together."""
+        return law_of_numbers(self.mean, self.std, self.correlation, self.dependence())
+
+    def dependence(self) -> float:
+        """Return −½ log of the correlation matrix's determinant."""
+        n = len(self._variables)
+        return -0.5 * float((n - 1) * np.log1p(-self.correlation) + np.log1p((n - 1) * self.correlation))
 
     def interchangeable(self) -> list[IntArray]:
         """Return all positions."""

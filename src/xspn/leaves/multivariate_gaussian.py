@@ -1,6 +1,6 @@
 """Real variables, jointly normal."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -140,6 +140,21 @@ class MultivariateGaussian(Leaf):
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the means and the covariance."""
         return self.mean.copy(), self.covariance.copy()
+
+    def law(self, names: Sequence[str], label: Callable[[int], str]) -> str:
+        """Say which two go together most."""
+        correlations = np.triu(self._correlations(), 1)
+        i, j = np.unravel_index(int(np.argmax(np.abs(correlations))), correlations.shape)
+        most = f"{names[int(i)]} and {names[int(j)]} ({correlations[i, j]:+.2f})".replace("-", "−")
+        return f"jointly normal, most correlated: {most}"
+
+    def dependence(self) -> float:
+        """Return −½ log of the correlation matrix's determinant."""
+        return max(0.0, -0.5 * float(np.linalg.slogdet(self._correlations())[1]))
+
+    def _correlations(self) -> FloatArray:
+        scale = np.sqrt(np.diag(self.covariance))
+        return np.asarray(self.covariance / np.outer(scale, scale))
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the expected first and second moments about this leaf's own mean."""
