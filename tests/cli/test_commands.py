@@ -14,6 +14,7 @@ import pytest
 import xspn.data
 from cli.conftest import GUESTS, read_csv
 from xspn import Categorical, Circuit, Gaussian, Product, Sum, load, save
+from xspn.graph.nodes import Scope
 from xspn.io import load_with_notes
 
 
@@ -287,12 +288,55 @@ def test_a_classifier_of_its_own(run, survey, tmp_path):
 
 
 def test_the_tree_numbers_its_nodes(run, model, circuit):
-    status, out, _ = run("show", model)
+    status, out, _ = run("show", model, "--tree")
     assert status == 0
     assert f"[{len(circuit.graph) - 1}]" in out
     assert answer(run, "show", model)["nodes"] == len(circuit.graph)
     shallow = run("show", model, "--depth", "1", "--most", "1")[1]
     assert len(shallow.splitlines()) < len(out.splitlines())
+
+
+def test_a_page_tells_contexts_blocks_and_evidence(run, model, circuit):
+    status, page, _ = run("show", model)
+    assert status == 0
+    assert len(page.splitlines()) <= 40
+    full = run("show", model, "--full")[1]
+    for name in circuit.names:
+        assert name in full
+    assert "nats against variables on their own" in full
+    assert "of rows (about " in page
+
+
+def test_programs_get_the_structure(run, model, circuit):
+    def names_in(part):
+        own = [name for block in part["blocks"] for name in block["variables"]] + list(part["alone"])
+        return sorted(own + [name for mixture in part["mixtures"] for name in mixture["variables"]])
+
+    def check(part, names):
+        assert names_in(part) == sorted(names)
+        for block in part["blocks"]:
+            assert block["law"]
+            assert circuit.graph.nodes[block["node"]].scope == Scope.of(map(circuit.names.index, block["variables"]))
+        for mixture in part["mixtures"]:
+            contexts = mixture["contexts"]
+            assert sum(context["weight"] for context in contexts) == pytest.approx(1, abs=1e-4)
+            for context in contexts:
+                check(context, mixture["variables"])
+
+    check(answer(run, "show", model)["structure"], circuit.names)
+
+
+@pytest.mark.parametrize("trace", [[1], [{"node": 0}], "no", [{"node": "x", "evidence": "", "p_value": "?"}]])
+def test_what_is_told_of_decisions_may_be_altered(run, model, trace):
+    circuit, notes = load_with_notes(model)
+    save(circuit, model, {**notes, "trace": trace})
+    status, _, err = run("show", model)
+    assert status == 2
+    assert err == (
+        "xspn: what the model file tells of decisions was altered and cannot be read; "
+        "--tree shows the model without it\n"
+    )
+    assert run("show", model, "--tree")[0] == 0
 
 
 def test_why_gives_the_evidence(run, model):
@@ -307,6 +351,8 @@ def test_why_gives_the_evidence(run, model):
 def test_pictures(run, model, survey, tmp_path):
     pytest.importorskip("matplotlib")
     assert run("show", model, "--png", tmp_path / "a.png", "--map", tmp_path / "b.svg")[0] == 0
+    assert run("show", model, "--contexts", tmp_path / "contexts.png")[0] == 0
+    assert (tmp_path / "contexts.png").read_bytes().startswith(b"\x89PNG")
     assert run("test", survey, "--exclude", "name", "--png", tmp_path / "c.png")[0] == 0
     assert run("query", model, "--given", "hot_topic=yes", "--plot", tmp_path / "d.pdf")[0] == 0
     assert (
@@ -340,7 +386,7 @@ def test_what_speaks_against_all_columns_is_named(run, tmp_path):
     assert answer(run, "test", tmp_path / "items.csv")["all_columns"]["decided_by"] == "mean of item 7"
     _, out, _ = run("test", tmp_path / "items.csv", "--exclude", "item 7")
     assert out.startswith("all 59 columns exchangeable: not rejected, p = ")
-    status, _, _ = run("fit", tmp_path / "items.csv", "-o", tmp_path / "model.json")
+    status, _, _ = run("fit", tmp_path / "items.csv", "-o", tmp_path / "model.json", "--exchangeability", "global")
     assert status == 0
     why = load_with_notes(tmp_path / "model.json")[1]["trace"]
     assert why[0]["evidence"].startswith("global test: mean of item 7, ")
@@ -527,6 +573,8 @@ def test_names_do_not_steer_the_terminal(run, tmp_path):
     printed = [
         run("fit", table, "-o", model),
         run("show", model),
+        run("show", model, "--full"),
+        run("show", model, "--tree"),
         run("show", model, "--why", load(model).summary().nodes - 1),
         run("query", model),
         run("query", model, "--ask", ODD_NAMES[0], "word", f"count({ODD_NAMES[0]})"),
@@ -549,3 +597,14 @@ def test_formulas_are_data_unless_said_otherwise(run, tmp_path):
     assert run("impute", tmp_path / "m.json", table)[1].splitlines()[:2] == ["=name,n", "=cmd(),-1.5"]
     escaped = run("impute", tmp_path / "m.json", table, "--escape-formulas")[1].splitlines()
     assert escaped[:4] == ["'=name,n", "'=cmd(),-1.5", "'@x,2", "plain,+3"]
+
+
+def test_whole_numbers_beyond_floats_are_labels_of_their_own(run, tmp_path):
+    table = write_csv(tmp_path / "t.csv", ["id", "b"], [[2**62 + i % 3, i % 2] for i in range(60)])
+    model = tmp_path / "m.json"
+    assert run("fit", table, "--domains", "id=categorical", "-o", model)[0] == 0
+    (found,) = answer(run, "query", model, "--ask", "id")["answers"]
+    assert [own["value"] for own in found["values"]] == [2**62, 2**62 + 1, 2**62 + 2]
+    assert run("score", model, table)[0] == 0
+    assert run("query", model, "--given", f"id={2**62 + 1}", "--ask", "b")[0] == 0
+    assert "unknown value" in run("query", model, "--given", f"id={2**62 + 7}", "--ask", "b")[2]

@@ -4,13 +4,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from support.circuits import cases
 from xspn import XSPN, Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum, datasets
 from xspn.core.errors import DataError, ParameterError, QueryError, XSPNError
-from xspn.plotting import count_chart, draw_circuit, exchangeability_map, likelihood_histogram, posterior_bars
+from xspn.core.names import names_within
+from xspn.inference.composition import Composition
+from xspn.leaves.laws import percent
+from xspn.plotting import (
+    count_chart,
+    draw_circuit,
+    draw_contexts,
+    exchangeability_map,
+    likelihood_histogram,
+    posterior_bars,
+)
 from xspn.plotting.exchangeability_map import grouped_order, shared_leaves
-from xspn.plotting.labels import names_within
 from xspn.plotting.style import image
 from xspn.statistics import Blocks
 
@@ -169,3 +179,50 @@ def test_names_in_little_room():
     assert names_within(["a very long name indeed"], 10) == "a very lo…"
     assert names_within(["first long name", "second", "third"], 12) == "first long …"
     assert len(names_within([f"name {i * 7}" for i in range(100)], 30)) <= 30
+
+
+# -- contexts ----------------------------------------------------------------------------------------------------------
+
+
+def texts_of(figure):
+    return [text.get_text() for text in figure.findobj(Text)]
+
+
+@pytest.mark.parametrize("family", ["blocks", "contexts", "nested", "chain", "observed", "mixed"])
+def test_contexts_are_drawn_with_the_laws_of_their_blocks(family):
+    circuit = datasets.planted(family, 24, random_state=0)
+    figure = draw_contexts(circuit)
+    shown = texts_of(figure)
+    assert set(circuit.names) <= set(shown)
+    composition = Composition(circuit.graph)
+    contexts = composition.contexts(circuit.root) if isinstance(circuit.root, Sum) else []
+    for weight, context in contexts:
+        assert percent(weight) in shown
+        for block in composition.parts(context).blocks[:6]:
+            law = block.law([circuit.names[v] for v in block.variables], str)
+            assert any(law[:40] in text for text in shown)
+    assert len(image(figure)) > 10_000
+
+
+def test_many_variables_and_contexts_make_a_picture_of_a_page():
+    rng = np.random.default_rng(0)
+
+    def context():
+        blocks = np.array_split(rng.permutation(300), 25)
+        return Product([Exchangeable.from_class_counts(own, rng.random(len(own) + 1)) for own in blocks])
+
+    circuit = Circuit(Sum(np.full(20, 0.05), [context() for _ in range(20)]))
+    figure = draw_contexts(circuit, most=5, title="many")
+    width, height = figure.get_size_inches()
+    assert width < 16
+    assert height < 14
+    assert "many" in texts_of(figure)
+    assert "the 5 with the most rows" in " ".join(texts_of(draw_contexts(circuit, most=5)))
+    with pytest.raises(ParameterError, match="expected most of at least 1"):
+        draw_contexts(circuit, most=0)
+
+
+def test_contexts_are_drawn_into_axes_of_ones_own():
+    figure = Figure(figsize=(4, 3))
+    assert draw_contexts(CONFERENCE, ax=figure.subplots()) is figure
+    assert "all rows" not in texts_of(figure)

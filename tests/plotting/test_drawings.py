@@ -19,6 +19,7 @@ from xspn.plotting import (
     count_chart,
     difference_bars,
     draw_circuit,
+    draw_contexts,
     draw_side_by_side,
     exchangeability_map,
     grouped_bars,
@@ -152,6 +153,7 @@ def test_names_are_drawn_as_they_are(start):
         draw_circuit(Circuit(Product([Bernoulli(i, p=0.4) for i in range(4)]), names)),
         draw_circuit(circuit),
         exchangeability_map(circuit),
+        draw_contexts(circuit),
         posterior_bars(circuit, {3: names[0]}),
         count_chart(circuit, [0, 1, 2], given={3: names[0]}),
     ]
@@ -159,7 +161,7 @@ def test_names_are_drawn_as_they_are(start):
         ElementTree.fromstring(image(figure, "svg"))
         assert max(figure.get_size_inches()) < 30
     with warnings.catch_warnings(action="ignore"):  # of letters that the font lacks
-        figures[3].savefig(io.BytesIO(), dpi=30)  # as users do
+        figures[4].savefig(io.BytesIO(), dpi=30)  # as users do
     texts = [text.get_text() for text in figures[0].findobj(Text)]
     for name in names:
         assert any(name in text for text in texts) or len(name) > 60 or not name.isprintable()

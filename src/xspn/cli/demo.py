@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     say(console, "with many guests there is an overflow. 50,000 rows × 12 variables.")
     xspn = compare(console, conference, args.seed)
     say(console, "What the XSPN found, told nothing but the table:")
-    for line in xspn.explain(names=conference.feature_names).splitlines()[2:]:
+    for line in xspn.explain(names=conference.feature_names).splitlines():
         say(console, line)
     ask(console, xspn.circuit_, conference)
 

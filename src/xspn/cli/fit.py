@@ -88,7 +88,9 @@ def add_learning_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--significance", type=float, metavar="LEVEL", help="smaller finds more exchangeability")
     group.add_argument("--smoothing", type=float, metavar="ALPHA", help="the pseudo-count of each value")
     group.add_argument(
-        "--exchangeability", metavar="TEST", help="global, pairwise, full, evidence, or none: a conventional SPN"
+        "--exchangeability",
+        metavar="NAME",
+        help="auto, evidence, the tests global, pairwise, full; or none: a conventional SPN",
     )
     group.add_argument("--clustering", metavar="NAME", help="auto, contexts, bernoulli, variable, gmm or kmeans")
     group.add_argument(

@@ -17,7 +17,7 @@ from xspn.data.schema import Schema
 from xspn.data.table import Table
 from xspn.estimators import XSPN, XSPNClassifier
 from xspn.estimators.base import training_data
-from xspn.estimators.xspn import context_in_words
+from xspn.estimators.explanation import context_in_words
 from xspn.graph.graph import Graph
 from xspn.learning.config import LearnConfig
 from xspn.learning.policy import Operation

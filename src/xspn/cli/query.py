@@ -285,6 +285,7 @@ def code_of(text: str, schema: "Schema", column: int, what: str) -> float:
 
 def _code_of_label(text: str, labels: tuple[Any, ...], name: str, what: str) -> float:
     from xspn.data.domain import unknown_label
+    from xspn.data.files import number_or_text
 
     words = [str(label) for label in labels]
     if text in words:
@@ -293,7 +294,7 @@ def _code_of_label(text: str, labels: tuple[Any, ...], name: str, what: str) -> 
     if lowered.count(text.lower()) == 1:
         return float(lowered.index(text.lower()))
     try:
-        return float(labels.index(float(text)))
+        return float(labels.index(number_or_text(text)))
     except ValueError:
         raise unknown_label(text, labels, repr(name), what) from None
 

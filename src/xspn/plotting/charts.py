@@ -9,12 +9,11 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError, QueryError
+from xspn.core.names import names_within, shortened
 from xspn.plotting.labels import (
     Model,
     circuit_of,
     evidence_text,
-    names_within,
-    shortened,
     value_text,
     variable_names,
 )

@@ -8,9 +8,10 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import DataError, default_name
+from xspn.core.names import names_within, shortened
 from xspn.leaves import Leaf
 from xspn.plotting.facts import NodeFacts
-from xspn.plotting.labels import Model, circuit_of, names_within, shortened, shown, variable_names
+from xspn.plotting.labels import Model, circuit_of, shown, variable_names
 from xspn.plotting.style import GRAY, INK, ORANGE, SERIES, look, new_figure
 
 if TYPE_CHECKING:

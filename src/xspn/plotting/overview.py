@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xspn.circuit import Circuit
+from xspn.core.names import names_within
 from xspn.plotting.facts import FAMILIES, Family, Segment
-from xspn.plotting.labels import names_within, value_text, variable_names
+from xspn.plotting.labels import value_text, variable_names
 from xspn.plotting.outline import OutlinePart
 from xspn.plotting.style import BLUE, FAINT, GRAY, GREEN, INK, ORANGE, PANEL, PAPER, PURPLE
 
