@@ -25,7 +25,10 @@ from xspn.learning.steps import Progress
 from xspn.leaves.base import Smoothing
 
 ROUNDS = 4
-PASSES = 5  # of EM, after each round
+PASSES = 3  # of EM; further ones gain nothing on new rows
+# Leaves are shrunk towards their surroundings when they are made. EM knows of none, and smooths more instead: so many
+# times as leaves, where columns are discrete. (Pseudo-rows of real columns have a scale of their own.)
+SMOOTHING = 5.0
 MOST_DRAWS = 20  # for one row, however much it weighs
 
 Learn = Callable[[TrainingData, LearnConfig, Progress | None], Learned]
@@ -49,17 +52,21 @@ def learn_completed(
         clustering="auto" if config.split_by == "contexts" else config.clustering,
         leaf_learner="auto" if config.leaves_by == "evidence" else config.leaf_learner,
     )
-    found = _fitted(learn(data, by_tests, _part(progress, 0)), data, config)
+    found = fitted_by_em(learn(data, by_tests, _part(progress, 0)), data, config)
     for round in range(1, ROUNDS + 1):
         rng = np.random.default_rng(child_seed(seed, round))
         completed = data.with_rows(*_drawn(found.graph, data, rng))
-        found = _fitted(learn(completed, config, _part(progress, round)), data, config)
+        found = fitted_by_em(learn(completed, config, _part(progress, round)), data, config)
     return found
 
 
-def _fitted(learned: Learned, data: TrainingData, config: LearnConfig) -> Learned:
-    """Fit the parameters to the observed cells; the nodes stay what they are."""
-    options = EMOptions(n_iter=PASSES, smoothing=Smoothing(config.smoothing, "values"))
+def fitted_by_em(learned: Learned, data: TrainingData, config: LearnConfig) -> Learned:
+    """Fit all parameters to the observed cells together; the nodes stay what they are.
+
+    Each leaf was fitted to the rows of its own slice. Whole, the circuit assigns rows to contexts by all that it knows.
+    """
+    mass = config.smoothing * (SMOOTHING if data.discrete else 1.0)
+    options = EMOptions(n_iter=PASSES, smoothing=Smoothing(mass, "values"))
     root = fit_parameters(learned.graph, data.rows(), options, data.weights).root
     return replace(learned, graph=Graph(root, data.shape[1]))
 

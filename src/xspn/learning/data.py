@@ -57,6 +57,11 @@ class BinaryData:
         """Whether no cell is missing."""
         return not (self.bits == MISSING).any()
 
+    @property
+    def discrete(self) -> bool:
+        """Whether no column is real."""
+        return True
+
     def rows(self) -> AnyArray:
         """Return the rows as inference takes them: bytes, or numbers with NaN where a value is missing."""
         return self.bits if self.complete else np.where(self.bits == MISSING, np.nan, self.bits)

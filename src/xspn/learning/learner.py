@@ -14,7 +14,7 @@ from xspn.core.errors import ParameterError
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.clustering import Split
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
-from xspn.learning.completion import learn_completed
+from xspn.learning.completion import fitted_by_em, learn_completed
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.leaf_learners.base import Candidate
@@ -162,10 +162,18 @@ def learn(
     """
     config = config.settled(_evidence_serves(data))
     _refuse_unsupported(data, config)
-    if config.by_evidence and not data.complete:
+    if not config.by_evidence:
+        return _grown(data, config, seed, n_jobs, progress)
+    if not data.complete:
         return learn_completed(
-            data, config, seed, lambda rows, own, part: learn(rows, own, seed, n_jobs, part), progress
+            data, config, seed, lambda rows, own, part: _grown(rows, own, seed, n_jobs, part), progress
         )
+    grown = _grown(data, config, seed, n_jobs, progress)
+    return fitted_by_em(grown, data, config) if data.discrete else grown
+
+
+def _grown(data: TrainingData, config: LearnConfig, seed: int, n_jobs: int, progress: Progress | None) -> Learned:
+    """Grow a circuit from the root down."""
     n_rows, n_variables = data.shape
     root = Task(Rows(np.arange(n_rows), data.weights), np.arange(n_variables), seed)
     records = _Learner(data, source_of(data), config, progress).learn(root, n_jobs)

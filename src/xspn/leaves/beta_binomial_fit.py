@@ -17,7 +17,7 @@ from xspn.core.compilation import kept
 
 Array = Any
 FARTHEST_LOGIT = 30.0
-LOG_SMALLEST, LOG_LARGEST = -16.0, 12.0  # of θ: below, bits are independent; above, all equal
+LOG_SMALLEST, LOG_LARGEST = -16.0, 20.7  # of θ: below, bits are independent; above (10⁹), all equal
 LONGEST_STEP = 2.0
 STEPS = 100
 CLOSE = 1e-9

@@ -200,3 +200,13 @@ def test_a_column_of_one_value_is_a_point(rng):
     sums = sums._replace(second=np.zeros((1, 1)))
     most = 50 * norm.logpdf(0, scale=1e-3)
     assert most - 50 < evidence_of_normal_block(np.array([0]), sums) < most
+
+
+@pytest.mark.parametrize("n_values", [1, 3])
+@pytest.mark.parametrize("weight", [1.0, 1e90])
+def test_columns_of_one_value_have_evidence_whatever_they_weigh(n_values, weight):
+    """A column of one value has no variance, and a huge weight rounds its frequency to one."""
+    classes = classes_of(np.zeros((3, 4), dtype=np.int64), n_values, ordered=False, most=100)
+    found = evidence_of_laws(classes, np.full(4, weight))
+    assert np.isfinite(found[[HISTOGRAM, DRAWS, POLYA]]).all()
+    assert evidence_of_counts(np.array([0.0, 0.0, 4 * weight]), 2, log_binomial_table(2)[2])[0] <= 0.0

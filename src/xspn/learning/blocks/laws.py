@@ -84,7 +84,8 @@ def moments_of_counts(counts: Array, n: int) -> tuple[float, float]:
         squares += counts[t] * t * t
     mean = (ones + 0.5) / (total * n + 1.0)
     variance = max(squares / total - (ones / total) ** 2, 0.0)
-    correlation = (variance / (n * mean * (1.0 - mean)) - 1.0) / (n - 1)
+    alone = n * mean * (1.0 - mean)  # zero where a huge weight rounds the mean to one
+    correlation = (variance / alone - 1.0) / (n - 1) if alone > 0.0 else 0.0
     correlation = min(max(correlation, LEAST_CORRELATION), LARGEST_CORRELATION)
     return mean, correlation / (1.0 - correlation)
 

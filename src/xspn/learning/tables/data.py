@@ -87,6 +87,11 @@ class TableData:
         """Whether no cell is missing."""
         return not np.isnan(self.cells).any()
 
+    @property
+    def discrete(self) -> bool:
+        """Whether no column is real."""
+        return all(domain.cardinality is not None for domain in self.domains)
+
     def with_rows(self, rows: AnyArray, weights: FloatArray) -> "TableData":
         """Return other rows of the same variables, whose scales stay as they are."""
         return replace(self, cells=rows, weights=weights)

@@ -168,7 +168,7 @@ def _moments(mass: Array, counts: Array, n: int) -> tuple[Array, float]:
         p[v] = (first + PRIOR_MASS / k) / (total * n + PRIOR_MASS)
         spread += max(second / total - (first / total) ** 2, 0.0)
         alone += n * p[v] * (1.0 - p[v])
-    correlation = (spread / alone - 1.0) / (n - 1)
+    correlation = (spread / alone - 1.0) / (n - 1) if alone > 0.0 else 0.0  # one value, or one that all others drown in
     correlation = min(max(correlation, LEAST_CORRELATION), LARGEST_CORRELATION)
     return p, correlation / (1.0 - correlation)
 
