@@ -19,7 +19,7 @@ from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.policy import Decision, Operation, decide
-from xspn.learning.pruning import pruned
+from xspn.learning.pruning import priced, pruned
 from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
@@ -94,6 +94,7 @@ class Actions:
         record.rule = split.rule
         if self.config.by_evidence:
             _offer(record, slice, slice.leaf(self.config))
+            _offer(record, slice, slice.block_mixture(self.config))
         if split.variable is not None and split.on_category:
             self._cut(record, split, split.variable)
         else:
@@ -139,9 +140,12 @@ def _finish(record: Record, slice: Slice, leaf: Candidate) -> None:
 
 
 def _offer(record: Record, slice: Slice, leaf: Candidate | None) -> None:
-    """Keep a leaf that may take the place of what is grown below."""
-    if leaf is not None:
-        record.instead, record.instead_score = leaf, slice.score(leaf)
+    """Keep a leaf that may take the place of what is grown below: the best one that was offered."""
+    if leaf is None:
+        return
+    score = slice.score(leaf)
+    if record.instead is None or priced(score, leaf) > priced(record.instead_score, record.instead):
+        record.instead, record.instead_score = leaf, score
 
 
 def fractions_of(totals: Sequence[float], smoothing: float = 0.0) -> list[float]:

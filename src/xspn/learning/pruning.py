@@ -4,6 +4,7 @@ import numpy as np
 
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.learning.assembly import Record
+from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.policy import Operation
 from xspn.leaves.base import Leaf
 
@@ -34,7 +35,7 @@ def pruned(records: list[Record]) -> list[Record]:
         if record.instead is None:
             continue
         own = n_parameters_of(record.instead.node)
-        if record.instead_score - PRICE * own >= scores[index] - PRICE * sizes[index]:
+        if priced(record.instead_score, record.instead) >= scores[index] - PRICE * sizes[index]:
             scores[index], sizes[index] = record.instead_score, own
             dropped[_below(records, index)] = True
             _become_leaf(record)
@@ -43,6 +44,11 @@ def pruned(records: list[Record]) -> list[Record]:
     for index in kept.tolist():
         records[index].children = [int(place[child]) for child in records[index].children]
     return [records[index] for index in kept.tolist()]
+
+
+def priced(score: float, leaf: Candidate) -> float:
+    """Return a leaf's leave-one-out score, its parameters paid for."""
+    return score - PRICE * n_parameters_of(leaf.node)
 
 
 def n_parameters_of(node: Node) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 
 from xspn.core.arrays import BoolArray, IntArray
 from xspn.core.errors import ParameterError
+from xspn.graph.nodes import Sum
 from xspn.learning.clustering import Split, clusterings
 from xspn.learning.clustering.contexts import several_contexts
 from xspn.learning.config import LearnConfig
@@ -21,6 +22,7 @@ from xspn.learning.leaf_learners import (
     BinaryLeafData,
     Candidate,
     LeafData,
+    block_mixture_leaf,
     evidence_blocks_leaf,
     exchangeable_leaf,
     factorized_leaf,
@@ -69,6 +71,10 @@ class Slice(ABC):
 
     def instead_of_product(self, config: LearnConfig) -> Candidate | None:
         """Return a leaf for all variables that may predict better than independent groups do; None if there is none."""
+        return None
+
+    def block_mixture(self, config: LearnConfig) -> Candidate | None:
+        """Return a mixture over exchangeable blocks that its components share; None if one component is enough."""
         return None
 
     def score(self, leaf: Candidate) -> float:
@@ -220,6 +226,15 @@ class BinarySlice(BitSlice):
     def groups_of_blocks(self) -> list[IntArray]:
         """Return the components of the graph of dependent variables and dependent counts."""
         return groups_of_blocks(self.summary, self.summary.exchangeable_blocks.label)
+
+    def instead_of_product(self, config: LearnConfig) -> Candidate | None:
+        """Return a mixture over the blocks: many weak dependences add up."""
+        return self.block_mixture(config)
+
+    def block_mixture(self, config: LearnConfig) -> Candidate | None:
+        """Return a mixture over the blocks of best evidence, if several components pay for their parameters."""
+        found = block_mixture_leaf(LeafData.alone(self.summary), self._variables, config.leaf_options)
+        return found if isinstance(found.node, Sum) else None
 
     def exchangeable(self, config: LearnConfig) -> Candidate:
         """Return a leaf over the count of ones, of the law that has most evidence where that is what decides."""

@@ -1,6 +1,7 @@
 """Leaf learners: leaves for slices that are not split any further."""
 
 from xspn.learning.leaf_learners.base import BinaryLeafData, Candidate, LeafData, LeafOptions, leaf_learners
+from xspn.learning.leaf_learners.block_mixture import block_mixture_leaf
 from xspn.learning.leaf_learners.blocks import blocks_leaf, evidence_blocks_leaf
 from xspn.learning.leaf_learners.chow_liu import chow_liu_leaf
 from xspn.learning.leaf_learners.exchangeable import exchangeable_leaf
@@ -13,6 +14,7 @@ __all__ = [
     "LeafData",
     "LeafOptions",
     "best_of",
+    "block_mixture_leaf",
     "blocks_leaf",
     "chow_liu_leaf",
     "evidence_blocks_leaf",
