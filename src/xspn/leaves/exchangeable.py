@@ -14,6 +14,7 @@ from xspn.core.logspace import log_binomials, logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
 from xspn.leaves.base import Leaf, Picture, Smoothing, cut, packed, register, sizes_of
+from xspn.leaves.events import EXCLUDED, Mark, degree_of, distinct_rows
 from xspn.leaves.laws import law_of_counts, law_of_groups, law_of_values, total_correlation
 from xspn.statistics import Count, Statistic, statistic_from_params, statistics
 
@@ -257,13 +258,37 @@ class Exchangeable(Leaf):
                 found[int(position)] = possible
         return tuple(found)
 
-    def count_distribution(self) -> FloatArray:
-        """Return P(T = t), collected by the number of ones."""
-        if self.statistic.cardinality != 2:
-            return super().count_distribution()
-        n = len(self._variables)
-        ones = np.bincount(self.statistic.ones(n), weights=self.class_probabilities, minlength=n + 1)
-        return np.asarray(ones, dtype=np.float64)
+    def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+        """Return the weights times how many completions have each value of T and each count."""
+        if type(self.statistic) is Count:
+            return tally_of_ones(self.log_weights, x, marks)
+        return self._tally_by_keys(x, marks)
+
+    def _tally_by_keys(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+        """Fill one marked variable after the other, and keep one row for each key: nothing else of it matters."""
+        out = np.full((len(x), degree_of(marks) + 1), -np.inf)
+        distinct, which = distinct_rows(x)
+        for place, row in enumerate(distinct):
+            rows, ways = row[None, :], np.zeros((1, 1))  # representatives, and log of ways by count: (keys, counts)
+            for i, mark in enumerate(marks):
+                if mark is None or not np.isnan(row[i]):
+                    continue
+                values = np.flatnonzero(np.asarray(mark) != EXCLUDED)
+                filled = np.repeat(rows, len(values), axis=0)
+                filled[:, i] = np.tile(values, len(rows))
+                adds = np.asarray(mark)[values]
+                more = np.full((len(rows), len(values), ways.shape[1] + int(adds.max(initial=0))), -np.inf)
+                for k, add in enumerate(adds.tolist()):
+                    more[:, k, add : add + ways.shape[1]] = ways
+                _, first, key = np.unique(self.statistic.key(filled), axis=0, return_index=True, return_inverse=True)
+                ways = np.full((len(first), more.shape[2]), -np.inf)
+                np.logaddexp.at(ways, key.reshape(-1), more.reshape(len(filled), -1))
+                rows = filled[first]
+            if len(rows):
+                total = logsumexp_quiet((self.statistic.log_completions(rows) + self.log_weights), axis=1)
+                found = logsumexp_quiet(ways + total[:, None], axis=0)
+                out[which == place, : len(found)] = found
+        return out
 
     @property
     def title(self) -> str:
@@ -406,6 +431,49 @@ def log_weights_of_counts(counts: FloatArray, n: int, smoothing: Smoothing, stat
         pseudo = log_mass - log(len(sizes)) - sizes
     total = counts.sum(axis=-1, keepdims=True) + smoothing.mass
     return np.asarray(np.logaddexp(safe_log(counts) - sizes, pseudo) - np.log(total))
+
+
+def tally_of_ones(log_weights: FloatArray, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+    """Return `Leaf.tally` of a leaf over the number of ones.
+
+    Variables with the same mark are interchangeable. Of m missing ones with marks (a, b) for 0 and 1, j ones add
+    (m − j)·a + j·b to the count in C(m, j) ways; a group after the other is added up.
+    """
+    pairs = [(0, 0) if mark is None else (int(mark[0]), int(mark[1])) for mark in marks]  # type: ignore[index]
+    kinds = sorted(dict.fromkeys(pairs), key=lambda pair: (pair[0] != pair[1], pair))  # free ones first
+    kind_of = np.array([kinds.index(pair) for pair in pairs])
+    missing = np.isnan(x)
+    key = np.column_stack([(x == 1).sum(axis=1), *(missing[:, kind_of == k].sum(axis=1) for k in range(len(kinds)))])
+    distinct, which = np.unique(key, axis=0, return_inverse=True)
+    out = np.full((len(distinct), degree_of(marks) + 1), -np.inf)
+    for place, (ones, *sizes) in enumerate(distinct.tolist()):
+        table = log_weights[ones : ones + sum(sizes) + 1, None]  # (ones among those that are left, count)
+        for (zero, one), size in zip(kinds, sizes, strict=True):
+            table = _without_group(table, zero, one, size)
+        out[place, : table.shape[1]] = table[0]
+    return out[which.reshape(-1)]
+
+
+def _without_group(table: FloatArray, zero: int, one: int, size: int) -> FloatArray:
+    """Add up what `size` alike variables can be, each 0 or 1 with these additions to the count (−1: excluded)."""
+    if not size:
+        return table
+    ways = log_binomials(size)
+    possible = [j for j in range(size + 1) if (zero >= 0 or j == size) and (one >= 0 or j == 0)]
+    adds = {j: (size - j) * max(zero, 0) + j * max(one, 0) for j in possible}
+    left, width = len(table) - size, table.shape[1]
+    out = np.full((left, width + max(adds.values(), default=0)), -np.inf)
+    if possible and zero == one and width == 1:  # all additions are the same: one sum over windows
+        windows = np.lib.stride_tricks.sliding_window_view(table[:, 0], size + 1)  # (left, size + 1)
+        out[:, -1] = logsumexp_quiet(windows + ways, axis=1)
+        return out
+    if width == left == 1 and possible:  # zero and one add differently: each count has one case
+        out[0, [adds[j] for j in possible]] = (table[:, 0] + ways)[possible]
+        return out
+    for j in possible:
+        part = out[:, adds[j] : adds[j] + width]
+        np.logaddexp(part, table[j : j + left] + ways[j], out=part)
+    return out
 
 
 def _statistic_params(statistic: Statistic) -> dict[str, Any]:
