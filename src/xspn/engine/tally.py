@@ -7,7 +7,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray
 from xspn.core.checks import Names
 from xspn.core.polynomials import Polynomials, mixture, product
-from xspn.engine.numpy_backend import pass_up
+from xspn.engine.numpy_backend import pass_up, upward
 from xspn.engine.program import ProductStep, Program, RowChecker
 from xspn.leaves.blocks import RowBlock
 from xspn.leaves.events import Intervals, Mark, allows, degree_of
@@ -72,6 +72,8 @@ def _observed(rows: RowBlock, marks: Mapping[int, Mark]) -> tuple[BoolArray, Any
 
 
 def _root(program: Program, rows: RowBlock, marks: Mapping[int, Mark]) -> Polynomials:
+    if not marks:
+        return Polynomials.constants(upward(program, rows)[program.root])
     leaves = [(start, block.tally(rows, marks)) for start, block in program.blocks]
     if not degree_of(list(marks.values())):
         return _without_counts(program, len(rows), leaves)

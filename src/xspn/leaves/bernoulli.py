@@ -350,7 +350,9 @@ class BernoulliBlock(ShapedBlock):
         chances = np.stack([1 - p, p], axis=1)
         factors = np.stack([np.where(adds == k, chances, 0.0).sum(axis=1) for k in (0, 1)], axis=1)  # (entries, 2)
         allowed = np.where((adds < 0).any(axis=1), factors.sum(axis=1), 1.0)
-        factors = np.where(missing[:, :, None], (factors / np.where(allowed > 0, allowed, 1.0)[:, None])[:, None], [1, 0])
+        factors = np.where(
+            missing[:, :, None], (factors / np.where(allowed > 0, allowed, 1.0)[:, None])[:, None], [1, 0]
+        )
         observed = self.log_prob(rows)
         excluded = np.flatnonzero(allowed < 1.0)
         np.add.at(observed, slots[excluded], np.where(missing[excluded], safe_log(allowed[excluded])[:, None], 0.0))

@@ -223,7 +223,10 @@ class _Pair:
         shift = np.where(possible, self.log_scale, -np.inf).max(axis=1)  # (parent's, rows)
         shift = np.where(np.isneginf(shift), 0.0, shift)
         factors = np.where(possible, table[:, :, None] * np.exp(np.minimum(self.log_scale - shift[:, None], 0.0)), 0.0)
-        return _Pair(np.einsum("uvr,vrk->urk", factors, np.broadcast_to(self.coefficients, (2, factors.shape[2], size[2]))), shift)
+        return _Pair(
+            np.einsum("uvr,vrk->urk", factors, np.broadcast_to(self.coefficients, (2, factors.shape[2], size[2]))),
+            shift,
+        )
 
     def __mul__(self, other: "_Pair") -> "_Pair":
         a, b = self.coefficients, other.coefficients

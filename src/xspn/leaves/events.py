@@ -61,7 +61,10 @@ class Intervals:
         gaps = list(zip(ends[::2], ends[1::2], strict=True))
         last = len(gaps) - 1
         inner = [
-            (low if k == 0 else float(np.nextafter(low, np.inf)), high if k == last else float(np.nextafter(high, -np.inf)))
+            (
+                low if k == 0 else float(np.nextafter(low, np.inf)),
+                high if k == last else float(np.nextafter(high, -np.inf)),
+            )
             for k, (low, high) in enumerate(gaps)
             if (k > 0 or high > -np.inf) and (k < last or low < np.inf)
         ]

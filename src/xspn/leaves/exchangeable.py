@@ -260,8 +260,9 @@ class Exchangeable(Leaf):
 
     def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
         """Return the weights times how many completions have each value of T and each count."""
-        if type(self.statistic) is Count:
-            return tally_of_ones(self.log_weights, x, marks)
+        n, T = len(self._variables), self.statistic
+        if T.cardinality == 2 and len(self.log_weights) == n + 1 and len(T.symmetric_positions(n)) == 1:
+            return tally_of_ones(self.log_weights[np.argsort(T.ones(n))], x, marks)
         return self._tally_by_keys(x, marks)
 
     def _tally_by_keys(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:

@@ -156,7 +156,9 @@ class ExchangeableGaussian(Leaf):
         logs = self.log_prob(distinct)
         _, _, shifts, shares = self._given(distinct)
         for place, (row, shift, shared) in enumerate(zip(distinct, shifts.tolist(), shares.tolist(), strict=True)):
-            sets = [own for own, value in zip(marks, row, strict=True) if isinstance(own, Intervals) and np.isnan(value)]
+            sets = [
+                own for own, value in zip(marks, row, strict=True) if isinstance(own, Intervals) and np.isnan(value)
+            ]
             n = len(sets)
             mean = np.full(n, self.mean + shift)
             if n > 1 and shared >= 0:
