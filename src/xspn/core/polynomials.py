@@ -89,7 +89,7 @@ def mixture(log_weights: Sequence[float], parts: Sequence[Polynomials]) -> Polyn
     Scales come off before weights are added: beside a logarithm of −1e10 those of weights lose half their digits.
     """
     live = [k for k, weight in enumerate(log_weights) if weight > -np.inf]
-    n_rows = max(len(parts[k].log_scale) for k in live)
+    n_rows = max(max(len(parts[k].log_scale), len(parts[k].coefficients)) for k in live)
     scales = np.empty((len(live), n_rows))
     for place, k in enumerate(live):
         scales[place] = parts[k].log_scale

@@ -35,7 +35,7 @@ def log_tally(
     own = {v: mark for v, mark in marks.items() if program.domains[v] is not None}
     degree = degree_of(list(own.values()))
     out = np.full((len(X), degree + 1), -np.inf)
-    for start, stop, rows in _row_blocks(program, X, degree, names, what):
+    for start, rows in _row_blocks(program, X, degree, names, what):
         possible, shift = _observed(rows, own)
         if not possible.any():
             continue
@@ -50,13 +50,12 @@ def log_tally(
 
 def _row_blocks(
     program: Program, X: AnyArray, degree: int, names: Names | None, what: str
-) -> Iterator[tuple[int, int, RowBlock]]:
+) -> Iterator[tuple[int, RowBlock]]:
     checker = RowChecker(program.domains, names)
     step = int(np.clip(CELLS // (degree + 1) // max(1, len(program.steps)), FEWEST, MOST))
     step = step if degree else int(np.clip(SCALARS // program.n_slots, 64, 8192))
     for start in range(0, len(X), step):
-        stop = min(start + step, len(X))
-        yield start, stop, checker.block(X, start, stop, what)
+        yield start, checker.block(X, start, min(start + step, len(X)), what)
 
 
 def _observed(rows: RowBlock, marks: Mapping[int, Mark]) -> tuple[BoolArray, AnyArray]:

@@ -166,7 +166,7 @@ class Leaf(LeafNode):
         if any(domain.cardinality != 2 for domain in self.domains):
             raise QueryError(f"{type(self).__name__}: ones can be counted among binary variables only")
         n = len(self._variables)
-        return np.exp(self.tally(np.full((1, n), np.nan), [np.array([0, 1])] * n))[0]
+        return np.asarray(np.exp(self.tally(np.full((1, n), np.nan), [np.array([0, 1])] * n))[0])
 
     def supports(self) -> tuple[frozenset[int] | None, ...]:
         """Return the values of positive probability of each variable; None where it is real."""

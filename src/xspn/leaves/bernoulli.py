@@ -18,7 +18,7 @@ from xspn.data.domain import Domain
 from xspn.graph.nodes import Node
 from xspn.leaves.base import Leaf, Picture, Smoothing, Univariate, packed, refuse_first, register
 from xspn.leaves.blocks import RowBlock, Shape, ShapedBlock, fast_path
-from xspn.leaves.events import Mark
+from xspn.leaves.events import Mark, degree_of
 
 SLOTS_AT_ONCE = 1024  # slots × variables are counted densely: this bounds the memory
 
@@ -341,7 +341,7 @@ class BernoulliBlock(ShapedBlock):
         layout = self._layout
         variables = layout.variables[layout.which]
         marked = np.flatnonzero(np.isin(variables, list(marks)))
-        if any(int(np.max(marks[v])) > 1 for v in np.unique(variables[marked]).tolist()):
+        if any(degree_of([marks[v]]) > 1 for v in np.unique(variables[marked]).tolist()):
             return super().tally(rows, marks)  # several counts at once
         slots, own, p = layout.slots[marked], variables[marked], self.p[layout.which[marked]]
         missing = rows.missing[own]  # (entries, rows)

@@ -189,7 +189,7 @@ class CountBlock(ShapedBlock):
         return np.asarray(self._max_table[self._places(rows)])
 
     def tally(self, rows: RowBlock, marks: Mapping[int, Mark]) -> list[Polynomials]:
-        """Return M[k + c, s + j] · C(c, j) for j = 0..c, where ones of c missing variables count and others are free."""
+        """Return M[k + c, s + j] · C(c, j) for j = 0..c, where ones of c missing variables count."""
         plain = {v for v, mark in marks.items() if len(mark) == 2 and mark[0] == 0 and mark[1] == 1}  # type: ignore[arg-type, index]
         column = np.zeros(self._mask.shape[1], dtype=bool)
         column[list(plain)] = True

@@ -110,8 +110,8 @@ def case_by_case(leaf: "Leaf", x: FloatArray, marks: Sequence[Mark | None]) -> F
     cases = float(np.prod([float(len(own)) for own in values]))
     if cases > MOST_CASES:
         raise QueryError(
-            f"{type(leaf).__name__}: an event over {counted(len(marked), 'column')} of one leaf has {cases:,.0f} cases, "
-            f"more than the {MOST_CASES:,} that are added up; ask about fewer of them"
+            f"{type(leaf).__name__}: an event over {counted(len(marked), 'column')} of one leaf has {cases:,.0f} "
+            f"cases, more than the {MOST_CASES:,} that are added up; ask about fewer of them"
         )
     out = np.full((len(x), degree_of(marks) + 1), -np.inf)
     step = max(1, AT_ONCE // max(x.size, 1))
@@ -130,8 +130,8 @@ def case_by_case(leaf: "Leaf", x: FloatArray, marks: Sequence[Mark | None]) -> F
         logs = leaf.log_prob(rows.reshape(-1, x.shape[1])).reshape(dead.shape)
         logs[dead] = -np.inf
         for case_logs, case_adds in zip(logs, adds, strict=True):
-            place = (np.arange(len(x)), case_adds)
-            out[place] = np.logaddexp(out[place], case_logs)
+            cells = (np.arange(len(x)), case_adds)
+            out[cells] = np.logaddexp(out[cells], case_logs)
     return out
 
 

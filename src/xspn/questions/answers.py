@@ -131,20 +131,20 @@ class Posterior:
     def log_joint(self, events: Sequence[Event]) -> FloatArray:
         """Return log P(event, evidence row) of each event: (events, rows). The events lie within the evidence."""
         out = np.full((len(events), len(self.rows)), -np.inf)
-        for places, _, logs in self._tallies(events):
+        for places, logs in self._tallies(events):
             np.logaddexp.at(out, places, logs.reshape(len(places), len(self.rows), -1)[:, :, 0])
         return out
 
     def probability(self, events: Sequence[Event]) -> FloatArray:
         """Return P(event | evidence row) of each event: (events, rows)."""
         logs = self.log_joint([event & self.event for event in events])
-        return np.minimum(np.exp(logs - self.log_evidence), 1.0)
+        return np.asarray(np.minimum(np.exp(logs - self.log_evidence), 1.0))
 
     def count_distribution(self, count: CountOf) -> FloatArray:
         """Return P(count = k | evidence row): (rows, columns + 1)."""
         size = len(count.counted) + 1
         out = np.full((len(self.rows), size), -np.inf)
-        for places, own, logs in self._tallies([self.event], count):
+        for places, logs in self._tallies([self.event], count):
             for block in logs.reshape(len(places), len(self.rows), -1):
                 np.logaddexp(out, block[:, :size], out=out)
         found = np.exp(out - self.log_evidence[:, None])
@@ -198,9 +198,7 @@ class Posterior:
 
     # -- cases of one shape are evaluated together --------------------------------------------------------------------
 
-    def _tallies(
-        self, events: Sequence[Event], free: CountOf | None = None
-    ) -> Iterator[tuple[IntArray, CountOf | None, FloatArray]]:
+    def _tallies(self, events: Sequence[Event], free: CountOf | None = None) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield the events that cases belong to, and log P(case, row) for them: (cases · rows, values of `free`)."""
         groups: dict[Any, list[tuple[int, Case]]] = {}
         for place, event in enumerate(events):
@@ -221,7 +219,7 @@ class Posterior:
                         rows[:, key] = value
             logs = log_tally(self.backend.program, X.reshape(-1, X.shape[2]), marks, self.schema.names, "given")
             logs[clash.ravel()] = -np.inf
-            yield np.array([place for place, _ in members]), free, _added_up(logs, counts, free)
+            yield np.array([place for place, _ in members]), _added_up(logs, counts, free)
 
 
 def _evidence_of(given: Any, schema: Schema, what: str) -> tuple[FloatArray, Event, str]:

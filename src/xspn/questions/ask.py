@@ -1,4 +1,4 @@
-"""`Question`: what a text asks of a model; the same object for Python, the command line, the explorer and the service."""
+"""`Question`: what a text asks of a model; one object for Python, the command line, pages and services."""
 
 from dataclasses import dataclass, field
 

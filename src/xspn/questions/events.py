@@ -1,7 +1,7 @@
 """What questions mean: events over the columns of a table, as disjoint cases that leaves can add up.
 
-A case says for some columns, and for some counts, which values are allowed. The complement of such a set is a set of the
-same column, so negations vanish, and what is left of "or" is written as cases that exclude each other.
+A case says for some columns, and for some counts, which values are allowed. The complement of such a set is a set of
+the same column, so negations vanish, and what is left of "or" is written as cases that exclude each other.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -266,7 +266,7 @@ class _Reader:
             return found
         words = [word for word in relation.values if word is not None]
         if relation.sign in ORDER:
-            return (self.numbers_beyond if real else self.codes_beyond)(column, relation.sign, words[0])  # type: ignore[operator, no-any-return]
+            return (self.numbers_beyond if real else self.codes_beyond)(column, relation.sign, words[0])
         codes = [code_of(word, self.schema, column, self.what, self.text) for word in words]
         if real:
             return Intervals.of(*((code, code) for code in codes))

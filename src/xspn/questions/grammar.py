@@ -84,14 +84,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Negation:
-    """not …"""
+    """An expression that does not come true."""
 
     part: "Expression"
 
 
 @dataclass(frozen=True)
 class Junction:
-    """… & … & …, or … | … | …"""
+    """Expressions that all come true ("&"), or at least one of them ("|")."""
 
     sign: str  # "&" or "|"
     parts: "tuple[Expression, ...]"
