@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Answer the questions."""
     from xspn.questions import Posterior, questions_of
+    from xspn.questions.answers import TIES
 
     check_picture(args.plot)
     check_outputs([args.plot], [args.model])
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         questions = _every_column(circuit, posterior)
     answers = Answers(circuit, posterior).of(questions)
     if args.top is not None:
-        answers = sorted(answers, key=lambda answer: -_change(answer))[: args.top]
+        answers = sorted(answers, key=lambda answer: -round(_change(answer), TIES))[: args.top]
     best = _best(circuit, posterior) if args.best else None
     if args.plot is not None:
         _plot(circuit, args.given, questions if args.ask else [], args.plot)

@@ -16,6 +16,7 @@ from xspn.leaves.events import Intervals, Mark
 from xspn.questions.ask import Question, questions_of
 from xspn.questions.events import Case, Codes, CountOf, Event, evidence_event, fixed_value, is_point, plain_row
 
+TIES = 12  # digits in which changes are compared: those that differ by rounding alone stay in order
 MOST_COUNTS = 1 << 16  # values that several counts together may have
 Marks = dict[int, Mark]
 
@@ -80,7 +81,7 @@ def probabilities(
             question.refuse_distribution()
     answers = posterior.answers(asked)
     if top is not None:
-        answers = sorted(answers, key=lambda answer: -abs(answer.change))[:top]
+        answers = sorted(answers, key=lambda answer: -round(abs(answer.change), TIES))[:top]
     return answers[0] if isinstance(target, str) and len(answers) == 1 and top is None else answers
 
 

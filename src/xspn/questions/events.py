@@ -92,11 +92,7 @@ class Event:
     """
 
     def __init__(self, cases: Sequence[Case]) -> None:
-        if len(cases) > MOST_CASES:
-            raise QueryError(
-                f"the event has more than {MOST_CASES:,} cases that exclude each other; ask for its parts, or with "
-                "fewer alternatives"
-            )
+        _refuse_too_many(cases)
         self.cases = tuple(cases)
 
     @classmethod
@@ -121,21 +117,60 @@ class Event:
                     return  # which is refused
 
     def __or__(self, other: "Event") -> "Event":
-        if len(self.cases) == len(other.cases) == 1 and len(self.cases[0]) == 1:
-            [(key, allowed)] = self.cases[0].items()
-            if list(other.cases[0]) == [key]:
-                return Event.of(key, allowed | other.cases[0][key])  # type: ignore[operator]
-        return Event([*self.cases, *(other & ~self).cases])
+        return Event.union([self, other])
 
     def __invert__(self) -> "Event":
-        result = Event([{}])
-        for case in self.cases:
-            outside, before = [], {}  # type: tuple[list[Case], dict[Key, Allowed]]
-            for key, allowed in case.items():
-                outside.append({**before, key: allowed.complement()})
-                before[key] = allowed
-            result = result & Event(outside)
-        return result
+        return Event(_remaining([{}], self.cases))
+
+    @classmethod
+    def union(cls, events: Iterable["Event"]) -> "Event":
+        """Return the event that at least one of some events comes true: each without the cases of those before it."""
+        merged: dict[Any, Event] = {}
+        for place, event in enumerate(events):
+            literal = next(iter(event.cases[0].items())) if [len(case) for case in event.cases] == [1] else None
+            known = merged.get(literal[0]) if literal is not None else None
+            if literal is None or known is None or not known.cases or not known.cases[0]:
+                merged[("event", place) if literal is None or known is not None else literal[0]] = event
+            else:  # sets of one column, or of one count, are one set
+                merged[literal[0]] = cls.of(literal[0], known.cases[0][literal[0]] | literal[1])  # type: ignore[operator]
+        cases: list[Case] = []
+        before: list[Case] = []
+        for event in merged.values():
+            cases += _remaining(event.cases, before)
+            before += event.cases
+            _refuse_too_many(cases)
+        return cls(cases)
+
+
+def _refuse_too_many(cases: Sequence[Case]) -> None:
+    if len(cases) > MOST_CASES:
+        raise QueryError(
+            f"the event has more than {MOST_CASES:,} cases that exclude each other; ask for its parts, or with fewer "
+            "alternatives"
+        )
+
+
+def _remaining(cases: Sequence[Case], taken: Iterable[Case]) -> list[Case]:
+    """Return what is left of disjoint cases without some others, as disjoint cases."""
+    left = list(cases)
+    for other in taken:
+        left = [part for case in left for part in _without(case, other)]
+        _refuse_too_many(left)
+    return left
+
+
+def _without(case: Case, other: Case) -> Iterator[Case]:
+    """Yield the parts of a case in which another one does not come true, condition by condition."""
+    if _intersection(case, other) is None:
+        yield case
+        return
+    inside = dict(case)
+    for key, allowed in other.items():
+        known, outside = inside.get(key), allowed.complement()
+        failing = outside if known is None else known & outside  # type: ignore[operator]
+        if not failing.is_empty:
+            yield {**inside, key: failing}
+        inside[key] = allowed if known is None else known & allowed  # type: ignore[operator]
 
 
 def _intersection(first: Case, second: Case) -> Case | None:
@@ -214,16 +249,19 @@ class _Reader:
     def fault(self, message: str, start: int) -> QuestionError:
         return QuestionError(message, self.what, self.text, start)
 
-    def event(self, tree: Expression) -> Event:
+    def event(self, tree: Expression, negated: bool = False) -> Event:
+        """Return the event of a tree; negations go down to the comparisons, so that "and" and "or" change places."""
         if isinstance(tree, Negation):
-            return ~self.event(tree.part)
-        if isinstance(tree, Junction):
-            parts = [self.event(part) for part in tree.parts]
-            found = parts[0]
-            for part in parts[1:]:
-                found = found & part if tree.sign == "&" else found | part
-            return found
-        return self.comparison(tree)
+            return self.event(tree.part, not negated)
+        if isinstance(tree, Comparison):
+            return ~self.comparison(tree) if negated else self.comparison(tree)
+        parts = [self.event(part, negated) for part in tree.parts]
+        if (tree.sign == "|") != negated:
+            return Event.union(parts)
+        found = parts[0]
+        for part in parts[1:]:
+            found = found & part
+        return found
 
     def comparison(self, tree: Comparison) -> Event:
         subject, relation = tree.subject, tree.relation
