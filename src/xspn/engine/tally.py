@@ -10,7 +10,7 @@ from xspn.core.polynomials import Polynomials, mixture, product
 from xspn.engine.numpy_backend import pass_up, upward
 from xspn.engine.program import ProductStep, Program, RowChecker
 from xspn.leaves.blocks import RowBlock
-from xspn.leaves.events import Intervals, Mark, allows, degree_of
+from xspn.leaves.events import EXCLUDED, Intervals, Mark, allows, degree_of
 
 CELLS = 1 << 21  # coefficients × slots that are held at a time
 FEWEST, MOST = 16, 256  # rows of a block
@@ -40,7 +40,8 @@ def log_tally(
         if not possible.any():
             continue
         rows = rows if possible.all() else RowBlock(rows.values[possible])
-        free = {v: mark for v, mark in own.items() if np.isnan(rows.values[:, v]).any()}
+        missing = np.asarray(rows.missing.any(axis=1))
+        free = {v: mark for v, mark in own.items() if missing[v]}
         logs = _root(program, rows, free).logarithms()
         shifted = np.full((len(rows), degree + logs.shape[1]), -np.inf)
         np.put_along_axis(shifted, shift[possible][:, None] + np.arange(logs.shape[1]), logs, axis=1)
@@ -61,12 +62,20 @@ def _row_blocks(
 def _observed(rows: RowBlock, marks: Mapping[int, Mark]) -> tuple[BoolArray, AnyArray]:
     """Return which rows have no excluded value, and what their observed values add to the count."""
     possible, shift = np.ones(len(rows), dtype=bool), np.zeros(len(rows), dtype=np.int64)
+    seen = np.asarray(~rows.missing.all(axis=1))  # (variables,): observed in some row
+    columns: dict[int, list[int]] = {}  # of each mark: mostly all of them share one
     for v, mark in marks.items():
-        values = rows.values[:, v]
-        possible &= allows(mark, values)
-        if not isinstance(mark, Intervals):
-            seen = ~np.isnan(values)
-            shift[seen] += mark[values[seen].astype(np.int64)]
+        if seen[v]:
+            columns.setdefault(id(mark), []).append(v)
+    for own in columns.values():
+        mark, values = marks[own[0]], rows.values[:, own]
+        if isinstance(mark, Intervals):
+            possible &= allows(mark, values).all(axis=1)
+        else:
+            missing = np.isnan(values)
+            adds = np.where(missing, 0, mark[np.where(missing, 0.0, values).astype(np.int64)])
+            possible &= (adds != EXCLUDED).all(axis=1)
+            shift += adds.sum(axis=1)
     return possible, shift
 
 

@@ -341,7 +341,8 @@ class BernoulliBlock(ShapedBlock):
         layout = self._layout
         variables = layout.variables[layout.which]
         marked = np.flatnonzero(np.isin(variables, list(marks)))
-        if any(degree_of([marks[v]]) > 1 for v in np.unique(variables[marked]).tolist()):
+        own_marks = {id(marks[v]): marks[v] for v in np.unique(variables[marked]).tolist()}
+        if any(degree_of([mark]) > 1 for mark in own_marks.values()):
             return super().tally(rows, marks)  # several counts at once
         slots, own, p = layout.slots[marked], variables[marked], self.p[layout.which[marked]]
         missing = rows.missing[own]  # (entries, rows)

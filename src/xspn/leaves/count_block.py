@@ -190,7 +190,9 @@ class CountBlock(ShapedBlock):
 
     def tally(self, rows: RowBlock, marks: Mapping[int, Mark]) -> list[Polynomials]:
         """Return M[k + c, s + j] · C(c, j) for j = 0..c, where ones of c missing variables count."""
-        plain = {v for v, mark in marks.items() if len(mark) == 2 and mark[0] == 0 and mark[1] == 1}  # type: ignore[arg-type, index]
+        distinct = {id(mark): mark for mark in marks.values()}
+        of_ones = {key for key, mark in distinct.items() if np.array_equal(np.asarray(mark), [0, 1])}
+        plain = {v for v, mark in marks.items() if id(mark) in of_ones}
         column = np.zeros(self._mask.shape[1], dtype=bool)
         column[list(plain)] = True
         other = np.zeros(self._mask.shape[1])

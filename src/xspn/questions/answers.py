@@ -261,15 +261,17 @@ def _marks_of(shape: Mapping[Any, Any], schema: Schema, free: CountOf | None) ->
         size = len(free.counted) + 1
         allowed = {free: allowed.pop(free, Codes(size, frozenset(range(size)))), **allowed}
     digits, stride = [], 1
+    shared: dict[Any, IntArray] = {}  # columns that count alike have one mark
     for count, own in allowed.items():
         for column, members in count.counted:
-            domain = schema.domains[column]
-            mark = marks.get(column)
-            if mark is None:
-                mark = np.zeros(int(getattr(domain, "cardinality", 0) or 0), dtype=np.int64)
+            size, mark = int(getattr(schema.domains[column], "cardinality", 0) or 0), marks.get(column)
             assert not isinstance(mark, Intervals), "real columns are not counted"
-            counts = np.isin(np.arange(len(mark)), list(members)) & (mark >= 0)
-            marks[column] = np.where(counts, mark + stride, mark)
+            if mark is None:
+                if (size, members, stride) not in shared:
+                    shared[size, members, stride] = _counting(np.zeros(size, dtype=np.int64), members, stride)
+                marks[column] = shared[size, members, stride]
+            else:
+                marks[column] = _counting(mark, members, stride)
         digits.append((stride, own))
         stride *= own.size
         if stride > MOST_COUNTS:
@@ -278,6 +280,13 @@ def _marks_of(shape: Mapping[Any, Any], schema: Schema, free: CountOf | None) ->
                 "supported; ask about fewer of them, or about fewer columns"
             )
     return marks, digits
+
+
+def _counting(mark: IntArray, members: frozenset[int], stride: int) -> IntArray:
+    """Return a mark in which some values add to a count, unless they are excluded."""
+    counts = np.zeros(len(mark), dtype=bool)
+    counts[sorted(members)] = True
+    return np.where(counts & (mark >= 0), mark + stride, mark)
 
 
 def _mark(own: Codes) -> IntArray:
