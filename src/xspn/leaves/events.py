@@ -14,6 +14,7 @@ import numpy as np
 
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.core.errors import QueryError, counted
+from xspn.core.logspace import log_binomials, logsumexp_quiet
 
 if TYPE_CHECKING:
     from xspn.leaves.base import Leaf
@@ -146,3 +147,49 @@ def distinct_rows(x: FloatArray) -> tuple[FloatArray, IntArray]:
     filled = np.where(np.isnan(x), np.inf, x)  # infinite numbers are none that a table has
     _, first, which = np.unique(filled, axis=0, return_index=True, return_inverse=True)
     return x[first], which.reshape(-1)
+
+
+# -- bits of which only the number of ones matters ---------------------------------------------------------------------
+
+
+def tally_of_ones(log_weights: FloatArray, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+    """Return `Leaf.tally` of a leaf over the number of ones.
+
+    Variables with the same mark are interchangeable. Of m missing ones with marks (a, b) for 0 and 1, j ones add
+    (m − j)·a + j·b to the count in C(m, j) ways; a group after the other is added up.
+    """
+    pairs = [(0, 0) if mark is None else (int(mark[0]), int(mark[1])) for mark in marks]  # type: ignore[index]
+    kinds = sorted(dict.fromkeys(pairs), key=lambda pair: (pair[0] != pair[1], pair))  # free ones first
+    kind_of = np.array([kinds.index(pair) for pair in pairs])
+    missing = np.isnan(x)
+    key = np.column_stack([(x == 1).sum(axis=1), *(missing[:, kind_of == k].sum(axis=1) for k in range(len(kinds)))])
+    distinct, which = np.unique(key, axis=0, return_inverse=True)
+    out = np.full((len(distinct), degree_of(marks) + 1), -np.inf)
+    for place, (ones, *sizes) in enumerate(distinct.tolist()):
+        table = log_weights[ones : ones + sum(sizes) + 1, None]  # (ones among those that are left, count)
+        for (zero, one), size in zip(kinds, sizes, strict=True):
+            table = _without_group(table, zero, one, size)
+        out[place, : table.shape[1]] = table[0]
+    return out[which.reshape(-1)]
+
+
+def _without_group(table: FloatArray, zero: int, one: int, size: int) -> FloatArray:
+    """Add up what `size` alike variables can be, each 0 or 1 with these additions to the count (−1: excluded)."""
+    if not size:
+        return table
+    ways = log_binomials(size)
+    possible = [j for j in range(size + 1) if (zero >= 0 or j == size) and (one >= 0 or j == 0)]
+    adds = {j: (size - j) * max(zero, 0) + j * max(one, 0) for j in possible}
+    left, width = len(table) - size, table.shape[1]
+    out = np.full((left, width + max(adds.values(), default=0)), -np.inf)
+    if possible and zero == one and width == 1:  # all additions are the same: one sum over windows
+        windows = np.lib.stride_tricks.sliding_window_view(table[:, 0], size + 1)  # (left, size + 1)
+        out[:, -1] = logsumexp_quiet(windows + ways, axis=1)
+        return out
+    if width == left == 1 and possible:  # zero and one add differently: each count has one case
+        out[0, [adds[j] for j in possible]] = (table[:, 0] + ways)[possible]
+        return out
+    for j in possible:
+        part = out[:, adds[j] : adds[j] + width]
+        np.logaddexp(part, table[j : j + left] + ways[j], out=part)
+    return out

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MOST_BARS = 50
 NEGLIGIBLE = 1e-4  # rarer counts at the ends are not drawn
 LETTERS = 28
-LINE, LINE_HEIGHT = 68, 0.18  # letters of a line of a title, and its height in inches
+LINE, SHORT_LINE, LINE_HEIGHT = 68, 50, 0.18  # letters of a line of a title, also beside names; its height in inches
 VISIBLE = 0.005  # what changes less is shown only if it is asked for, or nothing changes more
 OUTLIERS = 0.005  # the fraction of rows below which the axis is cut off
 
@@ -64,8 +64,8 @@ def count_chart(
     circuit = circuit_of(model)
     count = _count_of(circuit, variables)
     columns = list(count.variables)
-    asked = listed([variable_names(circuit)[v] for v in columns], LINE)
-    heading = wrapped(f"How many of {asked}?") if title is None else title
+    asked = f"How many of {listed([variable_names(circuit)[v] for v in columns], LINE)}?"
+    heading = wrapped(shown_text(variables) if isinstance(variables, str) else asked) if title is None else title
     legend = wrapped(f"given {evidence_text(circuit, given)}") if given else ""
     posterior = Posterior(circuit.backend, circuit.schema, given or None)
     prior = posterior.prior.count_distribution(count)[0]
@@ -82,7 +82,7 @@ def count_chart(
         if data is not None:
             drawn.append(_observed(circuit, data, count))
             axes.plot(bins.middles, bins.add_up(drawn[-1]), "o", color=INK, markersize=3.6, label="data", zorder=4)
-        _frame(axes, drawn, bins)
+        _frame(axes, drawn, bins, "count" if isinstance(variables, str) else "number of ones")
         axes.set_title(heading, loc="left")
         axes.legend()
     return axes.figure  # type: ignore[return-value]
@@ -126,7 +126,7 @@ class _Bins:
         axes.bar(self.middles, self.add_up(chances), width=0.8 * self.step, color=color, label=label, zorder=2)
 
 
-def _frame(axes: "Axes", drawn: list[FloatArray], bins: _Bins) -> None:
+def _frame(axes: "Axes", drawn: list[FloatArray], bins: _Bins, what: str) -> None:
     """Show the counts that occur; write whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
@@ -135,13 +135,13 @@ def _frame(axes: "Axes", drawn: list[FloatArray], bins: _Bins) -> None:
     axes.set_ylim(0, None)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="x", visible=False)
-    axes.set_xlabel("number of ones" + (f" (in steps of {bins.step})" if bins.step > 1 else ""))
+    axes.set_xlabel(what + (f" (in steps of {bins.step})" if bins.step > 1 else ""))
     axes.set_ylabel("probability")
 
 
-def wrapped(text: str) -> str:
+def wrapped(text: str, letters: int = LINE) -> str:
     """Return a text in lines of a picture's width: nothing of it is left out."""
-    return fill(text, LINE)
+    return fill(text, letters)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def posterior_bars(
         bars.sort(key=lambda bar: -abs(bar.after - bar.before))
         bars = [bar for bar in bars if abs(bar.after - bar.before) >= VISIBLE] or bars
     text = f"Given {evidence_text(circuit, given)}" if given else "Without evidence"
-    return _draw(bars[:most], wrapped(text) if title is None else title, ax)
+    return _draw(bars[:most], wrapped(text, SHORT_LINE) if title is None else title, ax)
 
 
 def _questions(circuit: Circuit, own: int | str) -> list[Question]:

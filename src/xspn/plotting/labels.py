@@ -7,6 +7,7 @@ from xspn.circuit import Circuit
 from xspn.core.errors import ParameterError, printable
 from xspn.core.names import listed, shortened
 from xspn.estimators.base import DensityEstimator
+from xspn.questions.grammar import conjunction
 
 Model = Circuit | DensityEstimator  # what a picture may be made of
 
@@ -41,7 +42,7 @@ def evidence_text(circuit: Circuit, given: Any) -> str:
     if isinstance(given, str):
         return shown_text(given)
     if not isinstance(given, Mapping):
-        return shown_text(" & ".join(map(str, given)))
+        return shown_text(conjunction(list(map(str, given))))
     names = variable_names(circuit)
     of_value: dict[str, list[str]] = {}
     for key, value in given.items():

@@ -2,6 +2,6 @@
 
 from xspn.questions.answers import Answer, Posterior, probabilities
 from xspn.questions.ask import Question, questions_of
-from xspn.questions.events import evidence_row
+from xspn.questions.reading import evidence_row
 
 __all__ = ["Answer", "Posterior", "Question", "evidence_row", "probabilities", "questions_of"]

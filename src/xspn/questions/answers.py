@@ -14,7 +14,9 @@ from xspn.engine import Backend
 from xspn.engine.tally import log_tally
 from xspn.leaves.events import Intervals, Mark
 from xspn.questions.ask import Question, questions_of
-from xspn.questions.events import Case, Codes, CountOf, Event, evidence_event, fixed_value, is_point, plain_row
+from xspn.questions.events import Case, Codes, CountOf, Event, fixed_value, is_point, plain_row
+from xspn.questions.grammar import conjunction
+from xspn.questions.reading import evidence_event
 
 TIES = 12  # digits in which changes are compared: those that differ by rounding alone stay in order
 MOST_COUNTS = 1 << 16  # values that several counts together may have
@@ -231,7 +233,7 @@ def _evidence_of(given: Any, schema: Schema, what: str) -> tuple[FloatArray, Eve
     is_texts = isinstance(given, list | tuple) and len(given) > 0 and all(isinstance(text, str) for text in given)
     if isinstance(given, str) or (is_texts and len(given) != len(schema)) or (is_texts and _are_events(given, schema)):
         texts = [given] if isinstance(given, str) else list(given)
-        return nothing, evidence_event(texts, schema, what), " & ".join(text.strip() for text in texts)
+        return nothing, evidence_event(texts, schema, what), conjunction(texts)
     rows = np.asarray(schema.evidence(given, what), dtype=np.float64)
     if len(rows) != 1:
         return rows, everything, f"{len(rows)} rows"

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from xspn.core.errors import QueryError
 from xspn.data.schema import Schema
 from xspn.leaves.events import Intervals
-from xspn.questions.events import Codes, CountOf, Event, columns_of, count_of, event_of_tree, fixed_value, tree_of
+from xspn.questions.events import Codes, CountOf, Event, fixed_value
 from xspn.questions.grammar import Comparison, Counted, Expression, Junction, Negation, Word
+from xspn.questions.reading import columns_of, count_of, event_of_tree, tree_of
 
 VARIABLE, EVENT, COUNT, DENSITY = "variable", "event", "count", "density"
 

@@ -14,7 +14,7 @@ begins; and, or, not, in are words of the grammar.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xspn.core.errors import QuestionError
@@ -146,6 +146,24 @@ def parse(text: str, what: str = "question") -> Expression:
     if not text.strip():
         raise QuestionError("expected a name, NAME=VALUE or count(NAME, …), found nothing", what, text, 0)
     return _Parser(text, what).whole()
+
+
+def conjunction(texts: Sequence[str]) -> str:
+    """Return one text that says that all of several come true.
+
+    Examples:
+        >>> conjunction(["a=1", "b=1 or c=1"])
+        'a=1 & (b=1 or c=1)'
+    """
+
+    def part(text: str) -> str:
+        try:
+            tree = parse(text)
+        except QuestionError:  # exactly NAME=VALUE, with signs of the grammar in them
+            return text.strip()
+        return f"({text.strip()})" if isinstance(tree, Junction) and tree.sign == "|" else text.strip()
+
+    return texts[0].strip() if len(texts) == 1 else " & ".join(map(part, texts))
 
 
 class _Parser:
