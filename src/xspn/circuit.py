@@ -106,7 +106,7 @@ class Queries(ABC):
             >>> from xspn import BetaBinomial
             >>> c = Circuit(BetaBinomial(range(3), mean=0.5, dispersion=1.0))
             >>> c.count_distribution([1, 2], given=[[1, np.nan, np.nan], [0, np.nan, np.nan]]).round(3).tolist()
-            [[0.167, 0.333, 0.5], [0.5, 0.333, 0.167]]
+            [[0.125, 0.25, 0.625], [0.625, 0.25, 0.125]]
         """
         chosen = self.schema.indices(variables)
         self.schema.binary(chosen, "count_distribution")

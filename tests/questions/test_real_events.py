@@ -116,3 +116,21 @@ def test_sets_of_numbers():
     above = Intervals.of((0.0, np.inf)).complement()
     assert not above.contains(0.0)
     assert above.contains(-5e-324)
+
+
+@pytest.mark.parametrize("value", [1e3, 1e6, 1e10])
+def test_far_evidence_keeps_what_other_columns_say(value):
+    """A number that all components share says nothing about them, however improbable it is."""
+    far = Gaussian(2, mean=0.0, std=1.0)
+    parts = [Product([Bernoulli(0, p=p), Bernoulli(1, p=q), far]) for p, q in ((0.1, 0.6), (0.35, 0.2), (0.8, 0.9))]
+    circuit = Circuit(Sum([0.3, 0.2, 0.5], parts))
+    for asked, known in (
+        ("X0=1", "X1=1"),
+        ("count(X0, X1) >= 1", "X1 in {0, 1}"),
+        ("X0=1 | X1=0", "count(X0, X1) = 1"),
+    ):
+        expected = circuit.probability(asked, given=known).probability
+        found = circuit.probability(asked, given=f"{known} & X2={value}").probability
+        assert found == pytest.approx(expected, rel=1e-13)
+        beyond = circuit.probability(asked, given=f"{known} & X2 > {value}").probability
+        assert beyond == pytest.approx(expected, rel=1e-13)

@@ -55,9 +55,11 @@ class Polynomials:
         """Return the logarithms of all coefficients: (rows or 1, degree + 1)."""
         return np.asarray(safe_log(self.coefficients) + self.log_scale[:, None])
 
-    def scaled(self, log_factors: FloatArray) -> "Polynomials":
-        """Return each row's polynomial times a number, given by its logarithm."""
-        return Polynomials(self.coefficients, self.log_scale + log_factors)
+    def with_small_scales_inside(self) -> "Polynomials":
+        """Return the same with scales of usual size in the coefficients: beside −1e10 they would lose their digits."""
+        usual = self.log_scale > np.log(SMALL)
+        factors = np.exp(np.where(usual, self.log_scale, 0.0))
+        return Polynomials(self.coefficients * factors[:, None], np.where(usual, 0.0, self.log_scale))
 
     def __mul__(self, other: "Polynomials") -> "Polynomials":
         product = convolved(self.coefficients, other.coefficients)

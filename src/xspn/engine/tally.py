@@ -6,6 +6,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray
 from xspn.core.checks import Names
+from xspn.core.logspace import safe_log
 from xspn.core.polynomials import Polynomials, mixture, product
 from xspn.engine.numpy_backend import pass_up, upward
 from xspn.engine.program import ProductStep, Program, RowChecker
@@ -14,16 +15,18 @@ from xspn.leaves.events import EXCLUDED, Intervals, Mark, allows, degree_of
 
 CELLS = 1 << 21  # coefficients × slots that are held at a time
 FEWEST, MOST = 16, 256  # rows of a block
+FAR = -1e5  # a logarithm below, beside which others keep fewer than eleven digits
 SCALARS = 1 << 20  # slots × rows of a block where nothing is counted
 
 
 def log_tally(
     program: Program, X: AnyArray, marks: Mapping[int, Mark], names: Names | None = None, what: str = "evidence"
-) -> FloatArray:
-    """Return log P(observed part of the row, every column within its mark, count = k): (rows, degree + 1).
+) -> tuple[FloatArray, FloatArray]:
+    """Return log P(observed part of the row, every column within its mark, count = k): (rows, degree + 1) and (rows,).
 
-    Missing values are summed out within their marks; a value that is observed adds to the count what its mark says,
-    and makes the row impossible where the mark excludes it.
+    The logarithm is the sum of the two: beside evidence of −1e10, which is in the second one, what the first one says
+    would lose its digits. Missing values are summed out within their marks. A value that is observed adds to the count
+    what its mark says, and makes the row impossible where the mark excludes it.
 
     Args:
         program: The compiled circuit.
@@ -34,7 +37,7 @@ def log_tally(
     """
     own = {v: mark for v, mark in marks.items() if program.domains[v] is not None}
     degree = degree_of(list(own.values()))
-    out = np.full((len(X), degree + 1), -np.inf)
+    out, scale = np.full((len(X), degree + 1), -np.inf), np.zeros(len(X))
     for start, rows in _row_blocks(program, X, degree, names, what):
         possible, shift = _observed(rows, own)
         if not possible.any():
@@ -42,11 +45,15 @@ def log_tally(
         rows = rows if possible.all() else RowBlock(rows.values[possible])
         missing = np.asarray(rows.missing.any(axis=1))
         free = {v: mark for v, mark in own.items() if missing[v]}
-        logs = _root(program, rows, free).logarithms()
+        root = _root(program, rows, free)
+        logs = np.broadcast_to(safe_log(root.coefficients), (len(rows), root.coefficients.shape[1]))
+        zero = np.isneginf(root.log_scale)
+        logs = np.where(zero[:, None], -np.inf, logs)
+        scale[start + np.flatnonzero(possible)] = np.where(zero, 0.0, root.log_scale)
         shifted = np.full((len(rows), degree + logs.shape[1]), -np.inf)
         np.put_along_axis(shifted, shift[possible][:, None] + np.arange(logs.shape[1]), logs, axis=1)
         out[start + np.flatnonzero(possible)] = shifted[:, : degree + 1]
-    return out
+    return out, scale
 
 
 def _row_blocks(
@@ -80,10 +87,15 @@ def _observed(rows: RowBlock, marks: Mapping[int, Mark]) -> tuple[BoolArray, Any
 
 
 def _root(program: Program, rows: RowBlock, marks: Mapping[int, Mark]) -> Polynomials:
+    counts = degree_of(list(marks.values())) > 0
     if not marks:
-        return Polynomials.constants(upward(program, rows)[program.root])
+        found = upward(program, rows)[program.root]
+        if not _is_far(found):
+            return Polynomials.constants(found)
     leaves = [(start, block.tally(rows, marks)) for start, block in program.blocks]
-    if not degree_of(list(marks.values())):
+    if any(_is_far(own.log_scale) for _, found in leaves for own in found):
+        leaves = [(start, [own.with_small_scales_inside() for own in found]) for start, found in leaves]
+    elif not counts:
         return _without_counts(program, len(rows), leaves)
     values: list[Polynomials | None] = [None] * program.n_slots
     for start, found in leaves:
@@ -108,6 +120,11 @@ def _root(program: Program, rows: RowBlock, marks: Mapping[int, Mark]) -> Polyno
             for place, (own, log_weights) in enumerate(zip(below, weights, strict=True)):
                 values[step.start + place] = mixture(log_weights, list(map(read, own)))
     return read(program.root)
+
+
+def _is_far(log_values: FloatArray) -> bool:
+    """Whether logarithms are so large that others lose digits beside them."""
+    return bool(((log_values < FAR) & ~np.isneginf(log_values)).any())
 
 
 def _without_counts(program: Program, n_rows: int, leaves: list[tuple[int, list[Polynomials]]]) -> Polynomials:

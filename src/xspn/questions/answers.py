@@ -107,7 +107,8 @@ class Posterior:
                 f"{what}: the alternatives fix different real columns to single numbers, whose densities cannot be "
                 "compared; give intervals"
             )
-        self.log_evidence = self.log_joint([self.event])[0]
+        self._evidence = tuple(own[0] for own in self._log_joint([self.event]))
+        self.log_evidence = self._evidence[0] + self._evidence[1]
         impossible = np.isneginf(self.log_evidence)
         if impossible.any():
             if len(self.rows) > 1:
@@ -131,26 +132,34 @@ class Posterior:
         """The same without evidence."""
         return Posterior(self.backend, self.schema)
 
-    def log_joint(self, events: Sequence[Event]) -> FloatArray:
-        """Return log P(event, evidence row) of each event: (events, rows). The events lie within the evidence."""
-        out = np.full((len(events), len(self.rows)), -np.inf)
-        for places, logs in self._tallies(events):
-            np.logaddexp.at(out, places, logs.reshape(len(places), len(self.rows), -1)[:, :, 0])
-        return out
+    def _log_joint(self, events: Sequence[Event], free: CountOf | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return log P(event, evidence row): (events, rows), with counts (events, rows, counts); and its scale.
+
+        The events lie within the evidence. The logarithm is the sum of both (see `log_tally`).
+        """
+        width = 1 if free is None else len(free.counted) + 1
+        out = np.full((len(events), len(self.rows), width), -np.inf)
+        scale = np.full((len(events), len(self.rows)), -np.inf)
+        for places, logs, scales in self._tallies(events, free):
+            for place, own, own_scale in zip(places, logs, scales, strict=True):
+                most = np.maximum(scale[place], own_scale)
+                with np.errstate(invalid="ignore"):
+                    before = np.where(np.isneginf(scale[place]), -np.inf, scale[place] - most)
+                out[place] = np.logaddexp(out[place] + before[:, None], own + (own_scale - most)[:, None])
+                scale[place] = most
+        scale = np.where(np.isneginf(scale), 0.0, scale)
+        return (out[:, :, 0] if free is None else out), scale
 
     def probability(self, events: Sequence[Event]) -> FloatArray:
         """Return P(event | evidence row) of each event: (events, rows)."""
-        logs = self.log_joint([event & self.event for event in events])
-        return np.asarray(np.minimum(np.exp(logs - self.log_evidence), 1.0))
+        logs, scale = self._log_joint([event & self.event for event in events])
+        known, known_scale = self._evidence
+        return np.asarray(np.minimum(np.exp((logs - known) + (scale - known_scale)), 1.0))
 
     def count_distribution(self, count: CountOf) -> FloatArray:
         """Return P(count = k | evidence row): (rows, columns + 1)."""
-        size = len(count.counted) + 1
-        out = np.full((len(self.rows), size), -np.inf)
-        for places, logs in self._tallies([self.event], count):
-            for block in logs.reshape(len(places), len(self.rows), -1):
-                np.logaddexp(out, block[:, :size], out=out)
-        found = np.exp(out - self.log_evidence[:, None])
+        logs = self._log_joint([self.event], count)[0][0]
+        found = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def marginal(self, column: int) -> FloatArray:
@@ -201,8 +210,10 @@ class Posterior:
 
     # -- cases of one shape are evaluated together --------------------------------------------------------------------
 
-    def _tallies(self, events: Sequence[Event], free: CountOf | None = None) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Yield the events that cases belong to, and log P(case, row) for them: (cases · rows, values of `free`)."""
+    def _tallies(
+        self, events: Sequence[Event], free: CountOf | None = None
+    ) -> Iterator[tuple[list[int], FloatArray, FloatArray]]:
+        """Yield the events that cases belong to, log P(case, row): (cases, rows, values of `free`), and its scale."""
         groups: dict[Any, list[tuple[int, Case]]] = {}
         for place, event in enumerate(events):
             for case in event.cases:
@@ -220,9 +231,11 @@ class Posterior:
                     if isinstance(key, int) and value is not None:
                         bad |= ~np.isnan(rows[:, key]) & (rows[:, key] != value)
                         rows[:, key] = value
-            logs = log_tally(self.backend.program, X.reshape(-1, X.shape[2]), marks, self.schema.names, "given")
+            table = X.reshape(-1, X.shape[2])
+            logs, scales = log_tally(self.backend.program, table, marks, self.schema.names, "given")
             logs[clash.ravel()] = -np.inf
-            yield np.array([place for place, _ in members]), _added_up(logs, counts, free)
+            summed = _added_up(logs, counts, free)
+            yield [place for place, _ in members], summed.reshape(*clash.shape, -1), scales.reshape(clash.shape)
 
 
 def _evidence_of(given: Any, schema: Schema, what: str) -> tuple[FloatArray, Event, str]:
