@@ -16,6 +16,7 @@ ROOMS = [
     "distributed",
     "io",
     "circuit",
+    "questions",
     "learning",
     "inference",
     "engine",

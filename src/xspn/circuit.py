@@ -12,8 +12,8 @@ from xspn.core.checks import Names
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import RandomState, generator
 from xspn.data.domain import Domain, Labels
-from xspn.data.schema import Schema
-from xspn.engine import Automatic, Backend, Program, chosen_backend, compile_graph, refuse_impossible
+from xspn.data.schema import Schema, is_table
+from xspn.engine import Automatic, Backend, Program, chosen_backend, compile_graph
 from xspn.graph import properties, transform
 from xspn.graph.graph import Graph, Summary, from_records, summarize
 from xspn.graph.nodes import Node, Scope
@@ -23,6 +23,8 @@ from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
 from xspn.learning.em import EMOptions, fit_parameters
 from xspn.leaves import Smoothing
+from xspn.questions import Answer, Posterior, probabilities
+from xspn.questions.events import CountOf
 
 Variable = int | str
 
@@ -91,6 +93,51 @@ class Queries(ABC):
         if exact and not selective:
             return mpe.branch_and_bound(self.backend, rows, self.names)
         return mpe.max_product(self.backend, rows, selective, self.names)
+
+    def count_distribution(self, variables: Iterable[Variable], given: Any = None) -> FloatArray:
+        """Return P(number of ones among the variables = k | given) for k = 0..len(variables), for binary variables.
+
+        Args:
+            variables: The variables to count.
+            given: A mapping, one row or a text such as "income > 50000 & city=Bonn": the answer is (k,). For a table
+                of evidence it is (rows, k).
+
+        Examples:
+            >>> from xspn import BetaBinomial
+            >>> c = Circuit(BetaBinomial(range(3), mean=0.5, dispersion=1.0))
+            >>> c.count_distribution([1, 2], given=[[1, np.nan, np.nan], [0, np.nan, np.nan]]).round(3).tolist()
+            [[0.125, 0.25, 0.625], [0.625, 0.25, 0.125]]
+        """
+        chosen = self.schema.indices(variables)
+        self.schema.binary(chosen, "count_distribution")
+        posterior = Posterior(self.backend, self.schema, given)
+        found = posterior.count_distribution(CountOf(tuple((v, frozenset({1})) for v in chosen)))
+        return found if is_table(given) else found[0]
+
+    def probability(
+        self, target: str | Sequence[str] | None = None, given: Any = None, top: int | None = None
+    ) -> Answer | list[Answer]:
+        """Return how probable an event is, given evidence and without it, in the language of questions.
+
+        Args:
+            target: An event such as "count(*) >= 218" or "age in 30..40 & not city=Bonn", or several. By default each
+                value of each discrete column that the evidence leaves open (of binary ones the second).
+            given: What is known, in the same language, or a mapping {variable: value} or a row.
+            top: Return so many answers: those that the evidence changes most, in order.
+
+        Returns:
+            One `Answer` (`probability`, `prior`, `lift`, `odds`) for one event, a list for several.
+
+        Examples:
+            >>> from xspn import Bernoulli, Exchangeable, Product
+            >>> leaf = Exchangeable([0, 1], log_weights=np.log([0.2, 0.25, 0.3]))
+            >>> c = Circuit(Product([leaf, Bernoulli(2, p=0.4)]), names=["ann", "bob", "rain"])
+            >>> print(c.probability("count(*) >= 2", given="ann=1"))
+            P(count(*) >= 2 | ann=1) = 0.7273, lift 1.455, odds 2.667 (without evidence 0.5)
+            >>> [answer.text for answer in c.probability(given="ann=1 | bob=1", top=2)]
+            ['ann=1', 'bob=1']
+        """
+        return probabilities(self.backend, self.schema, target, given, top)
 
     def sample(self, n: int | None = None, *, given: Any = None, random_state: RandomState = None) -> FloatArray:
         """Return n random rows; with `given`, random completions of its rows (n of each if n is given)."""
@@ -281,23 +328,6 @@ class Circuit(Queries):
     def moments(self) -> Moments:
         """Return means and covariances of all variables."""
         return moments.moments(self._graph)
-
-    def count_distribution(self, variables: Iterable[Variable], given: Any = None) -> FloatArray:
-        """Return P(number of ones among the variables = k | given) for k = 0..len(variables), for binary variables."""
-        chosen = self._schema.indices(variables)
-        self._schema.binary(chosen, "count_distribution")
-        row = self._schema.row({} if given is None else given, "given")
-        known = [v for v in chosen if not np.isnan(row[v])]
-        free = [v for v in chosen if np.isnan(row[v])]
-        circuit = self if np.isnan(row).all() else None
-        ones = int(sum(row[v] == 1 for v in known))
-        counts = np.array([1.0])
-        if free:
-            circuit = circuit or self.condition(row)
-            counts = moments.count_distribution(Graph(circuit.marginalize(free).root, self.n_variables))
-        elif circuit is None:
-            refuse_impossible(self.log_likelihood(row[None, :]))
-        return np.pad(counts, (ones, len(known) - ones))
 
     # -- other circuits ----------------------------------------------------------------------------------------------
 

@@ -155,10 +155,14 @@ def test_a_value_and_several_questions(run, model, circuit):
     found = answer(run, "query", model, "--given", "attends_*=1", "--ask", "overflow=true", "hot_topic")
     row = np.array([[np.nan, *[1.0] * 6, np.nan]])
     expected = circuit.marginals(row)[0, :, 1]
+    prior = circuit.marginals()[0, -1, 1]
     assert found["answers"][0] == {
         "ask": "overflow=true",
         "kind": "probability",
         "probability": pytest.approx(expected[-1]),
+        "prior": pytest.approx(prior),
+        "lift": pytest.approx(expected[-1] / prior),
+        "odds": pytest.approx(expected[-1] / (1 - expected[-1])),
     }
     assert found["answers"][1]["values"][1]["probability"] == pytest.approx(expected[0])
 
@@ -205,7 +209,7 @@ def test_a_column_of_one_word_can_be_asked_for(run, tmp_path):
     table.write_text("same,bit\n" + "".join(f"word,{k % 2}\n" for k in range(40)))
     assert run("fit", table, "-o", tmp_path / "same.json")[0] == 0
     [own] = answer(run, "query", tmp_path / "same.json", "--given", "bit=1", "--ask", "same")["answers"]
-    assert own["values"] == [{"value": "word", "probability": 1.0}]
+    assert own["values"] == [{"value": "word", "probability": 1.0, "prior": 1.0, "lift": 1.0, "odds": "inf"}]
     [own] = answer(run, "query", tmp_path / "same.json", "--ask", "same=word")["answers"]
     assert own["probability"] == 1.0
 

@@ -5,11 +5,11 @@ import codecs
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xspn.core.errors import DataError, ParameterError
+from xspn.core.names import matching as places_of
 
 if TYPE_CHECKING:
     from xspn.circuit import Circuit
@@ -83,10 +83,7 @@ def matching(pattern: str, names: tuple[str, ...], what: str) -> list[int]:
     """Return the columns that a name or a pattern with * and ? stands for, or suggest the nearest name."""
     from xspn.core.checks import suggestion
 
-    if pattern in names:
-        return [names.index(pattern)]
-    found = [j for j, name in enumerate(names) if fnmatchcase(name, pattern)]
-    if found:
+    if found := places_of(pattern, names):
         return found
     raise DataError(f"{what}: there is no column {pattern!r}{suggestion(pattern, names)}")
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TextIO, cast
 
 from xspn._version import __version__
 from xspn.cli.output import say
-from xspn.core.errors import ParameterError, XSPNError
+from xspn.core.errors import ParameterError, QuestionError, XSPNError
 
 COMMANDS = {
     "fit": "learn a model from a table",
@@ -127,7 +127,12 @@ def _fail(error: BaseException | str, status: int) -> int:
         reason = error.strerror[0].lower() + error.strerror[1:]
         text = reason if error.filename is None else f"{error.filename}: {reason}"
     with suppress(OSError):  # nobody listens: the status tells
-        say(f"xspn: {' '.join(text.split())}", error=True)
+        if isinstance(error, QuestionError):
+            say(f"xspn: {error.fault}", error=True)
+            for line in error.pointer:
+                say(line, error=True)
+        else:
+            say(f"xspn: {' '.join(text.split())}", error=True)
     return status
 
 

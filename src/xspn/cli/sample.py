@@ -4,7 +4,6 @@ import argparse
 
 from xspn.cli.inputs import add_model_argument, read_model, seed_of
 from xspn.cli.output import add_rows_output, check_outputs
-from xspn.cli.query import evidence_of
 from xspn.core.errors import ParameterError
 
 
@@ -21,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draw and write."""
     from xspn.data.write import format_of, write_table_file
+    from xspn.questions import evidence_row
 
     if args.n < 0:
         raise ParameterError(f"-n: expected a number of rows of at least 0, found {args.n}")
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     seed = seed_of(args)
     circuit, _ = read_model(args.model)
     schema = circuit.schema
-    rows = circuit.sample(args.n, given=evidence_of(args.given, schema), random_state=seed)
+    rows = circuit.sample(args.n, given=evidence_row(args.given, schema, "--given"), random_state=seed)
     values = [schema.plain_column(j, rows[:, j]) for j in range(len(schema))]
     write_table_file(args.output, schema.shown_names, values, kind, args.escape_formulas)
     return 0

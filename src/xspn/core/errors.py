@@ -47,6 +47,31 @@ class EvidenceError(QueryError):
     """Evidence of probability zero: nothing can be conditioned on it."""
 
 
+class QuestionError(QueryError):
+    """A question that cannot be understood: its message shows the text and points at the character.
+
+    Attributes:
+        fault: What was expected and found, in a line.
+        pointer: The text, and below it a caret at the character.
+
+    Examples:
+        >>> print(QuestionError("expected a value, found the end", "question", "sugar=", 6))
+        question: expected a value, found the end
+          sugar=
+                ^
+    """
+
+    def __init__(self, fault: str, what: str, text: str, start: int) -> None:
+        self.fault = f"{what}: {fault}"
+        before = printable(text[:start])
+        self.pointer = (f"  {printable(text)}", f"  {' ' * len(before)}^")
+        self._made_of = (fault, what, text, start)
+        super().__init__("\n".join([self.fault, *self.pointer]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return QuestionError, self._made_of
+
+
 class FormatError(XSPNError, ValueError):
     """A model file that is truncated, altered, or of a schema that this version does not know."""
 

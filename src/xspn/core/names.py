@@ -2,8 +2,21 @@
 
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 LARGE_FAMILY = 8  # numbered names of one stem that are drawn together where there is no room for all
+
+
+def matching(pattern: str, names: Sequence[str]) -> list[int]:
+    """Return the places of the names that a name, or a pattern with * and ?, stands for.
+
+    Examples:
+        >>> matching("g*", ["ann", "guest_1", "guest_2"]), matching("a*", ["ab", "a*"])
+        ([1, 2], [1])
+    """
+    if pattern in names:
+        return [names.index(pattern)]
+    return [place for place, name in enumerate(names) if fnmatchcase(name, pattern)]
 
 
 def names_within(names: Sequence[str], letters: int) -> str:

@@ -193,8 +193,7 @@ class Schema:
 
     def evidence(self, evidence: Any, what: str = "evidence") -> AnyArray:
         """Return rows of evidence from a table, one row of it, a mapping {variable: value}, or nothing."""
-        one_row = evidence is None or isinstance(evidence, Mapping) or _is_one_row(evidence)
-        if one_row:
+        if not is_table(evidence):
             return self.row({} if evidence is None else evidence, what)[None, :]
         return self.encode(evidence, what)
 
@@ -308,6 +307,11 @@ class Schema:
 def is_coded(X: Any) -> bool:
     """Whether something is a `Table`, or a `TableFile`: tables that know how a schema codes them."""
     return hasattr(type(X), "encoded_by")
+
+
+def is_table(evidence: Any) -> bool:
+    """Whether evidence has rows of its own, rather than being a mapping, one row, a text or nothing."""
+    return not (evidence is None or isinstance(evidence, Mapping | str) or _is_one_row(evidence))
 
 
 def _is_one_row(evidence: Any) -> bool:

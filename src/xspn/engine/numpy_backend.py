@@ -23,6 +23,11 @@ def upward(program: Program, rows: RowBlock, semiring: Semiring = Semiring.SUM) 
     for start, block in program.blocks:
         found = block.log_prob(rows) if semiring is Semiring.SUM else block.log_mode(rows)
         values[start : start + block.n_slots] = found
+    return pass_up(program, values, semiring)
+
+
+def pass_up(program: Program, values: FloatArray, semiring: Semiring = Semiring.SUM) -> FloatArray:
+    """Fill the slots above the leaves, whose values are there already; return all of them."""
     for step in program.steps:
         if isinstance(step, ProductStep):
             values[step.start : step.stop] = step.children @ values[: step.start]

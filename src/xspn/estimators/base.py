@@ -24,6 +24,7 @@ from xspn.learning.data import BinaryData
 from xspn.learning.memory import OTHERWISE
 from xspn.learning.source import TrainingData
 from xspn.learning.tables import TableData
+from xspn.questions import Answer
 
 Query = TypeVar("Query", bound=Callable[..., Any])
 Form = Callable[[Any], dict[str, Any]]  # a fitted estimator → the form of a lazy answer: its width, type or template
@@ -268,6 +269,19 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         """
         rows = self._query_rows(X)
         return self.circuit_.log_likelihood(rows)
+
+    def probability(
+        self, target: str | Sequence[str] | None = None, given: Any = None, top: int | None = None
+    ) -> Answer | list[Answer]:
+        """Return how probable an event is given evidence, in the language of questions; see `Circuit.probability`.
+
+        Args:
+            target: An event such as "count(*) >= 218", or several; by default the values of all open columns.
+            given: What is known, in the same language, or a mapping {column: value}.
+            top: Return so many answers: those that the evidence changes most, in order.
+        """
+        check_is_fitted(self)
+        return self.circuit_.probability(target, given, top)
 
     def explain(self, most: int = 8, names: Sequence[str] | None = None, full: bool = False) -> str:
         """Say in words what was found: contexts, what marks them, their blocks and the laws of these.

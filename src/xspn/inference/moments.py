@@ -1,15 +1,13 @@
-"""Means, covariances and the distribution of counts: exact, by folding the circuit from the leaves up."""
+"""Means and covariances: exact, by folding the circuit from the leaves up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.graph.graph import Graph
-from xspn.graph.nodes import Node, Sum
+from xspn.graph.nodes import Sum
 from xspn.leaves.base import Leaf
 
 
@@ -160,17 +158,3 @@ class _Covariance:
             self._sum += rows.T @ rows
             self._rows = []
         return self._sum
-
-
-def count_distribution(graph: Graph) -> FloatArray:
-    """Return P(number of ones among all variables of the circuit = k) for k = 0..n; binary variables only."""
-
-    def visit(node: Node, children: Sequence[Any]) -> FloatArray:
-        if isinstance(node, Leaf):
-            return node.count_distribution()
-        if isinstance(node, Sum):
-            return np.asarray(node.weights @ np.array(children))
-        return reduce(np.convolve, children)
-
-    result: FloatArray = graph.rebuild(visit)
-    return result

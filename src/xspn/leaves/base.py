@@ -27,6 +27,7 @@ from xspn.core.logspace import log_binomials, logsumexp_quiet
 from xspn.core.registry import Registry
 from xspn.data.domain import Domain
 from xspn.graph.nodes import LeafNode, Node, Scope
+from xspn.leaves.events import Mark, case_by_case
 
 if TYPE_CHECKING:
     from xspn.leaves.blocks import LeafBlock
@@ -151,9 +152,21 @@ class Leaf(LeafNode):
         table = self.marginals(x)
         return np.asarray(table @ np.arange(table.shape[2], dtype=np.float64))
 
+    def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+        """Return log P(observed part of each row, missing values within their marks, count = k): (rows, degree + 1).
+
+        A mark says what each value of a variable adds to the count, and which values are excluded; None marks a
+        variable that is free (see `xspn.leaves.events`). Observed values are not excluded, and add nothing here. The
+        degree is the sum of the largest additions. This adds up all cases; families with closed forms say how.
+        """
+        return case_by_case(self, x, marks)
+
     def count_distribution(self) -> FloatArray:
         """Return P(number of ones among the leaf's variables = k) for k = 0..n; binary variables only."""
-        raise QueryError(f"{type(self).__name__}: ones can be counted among binary variables only")
+        if any(domain.cardinality != 2 for domain in self.domains):
+            raise QueryError(f"{type(self).__name__}: ones can be counted among binary variables only")
+        n = len(self._variables)
+        return np.asarray(np.exp(self.tally(np.full((1, n), np.nan), [np.array([0, 1])] * n))[0])
 
     def supports(self) -> tuple[frozenset[int] | None, ...]:
         """Return the values of positive probability of each variable; None where it is real."""

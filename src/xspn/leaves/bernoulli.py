@@ -1,6 +1,6 @@
 """One binary variable, and the block of all Bernoulli leaves, folded product by product."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log
@@ -13,10 +13,12 @@ from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError
 from xspn.core.logspace import safe_log
+from xspn.core.polynomials import Polynomials
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node
 from xspn.leaves.base import Leaf, Picture, Smoothing, Univariate, packed, refuse_first, register
 from xspn.leaves.blocks import RowBlock, Shape, ShapedBlock, fast_path
+from xspn.leaves.events import Mark, degree_of
 
 SLOTS_AT_ONCE = 1024  # slots × variables are counted densely: this bounds the memory
 
@@ -81,10 +83,6 @@ class Bernoulli(Univariate):
     def supports(self) -> tuple[frozenset[int] | None, ...]:
         """Return the values whose probability is not 0."""
         return (frozenset(value for value in (0, 1) if self.log_p[value] > -inf),)
-
-    def count_distribution(self) -> FloatArray:
-        """Return (1 − p, p)."""
-        return np.array([1 - self.p, self.p])
 
     def details(self, label: Callable[[int], str]) -> str:
         """Return the probability of a one."""
@@ -172,6 +170,36 @@ class _Entries:
         """Return a matrix (slots, variables) with the leaves' values at the chosen entries."""
         which, columns, ends = self._pattern if chosen is None else self._pattern_of(self._order[chosen[self._order]])
         return csr_array((values[which], columns, ends), shape=(self.n_slots, self.n_variables), dtype=np.float64)
+
+
+def _products(slots: IntArray, factors: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+    """Yield the product of each slot's polynomials; neighbors in a slot are multiplied until one is left.
+
+    Args:
+        slots: The slot of each factor, in order.
+        factors: Coefficients that sum to 1: (factors, rows or 1, degree + 1).
+    """
+    sizes = np.bincount(slots)
+    while len(slots):
+        first = np.concatenate([[True], slots[1:] != slots[:-1]])
+        place = np.arange(len(slots)) - np.flatnonzero(first)[np.cumsum(first) - 1]  # within the slot
+        alone = first & np.append(first[1:], True)
+        for k in np.flatnonzero(alone).tolist():
+            yield int(slots[k]), np.ascontiguousarray(factors[k, :, : sizes[slots[k]] + 1])
+        left = np.flatnonzero((place % 2 == 0) & ~alone)
+        if not len(left):
+            return
+        partner = np.minimum(left + 1, len(slots) - 1)
+        paired = (slots[partner] == slots[left]) & (partner > left)
+        width = factors.shape[2]
+        out = np.zeros((len(left), factors.shape[1], 2 * width - 1))
+        out[~paired, :, :width] = factors[left[~paired]]
+        a, b = factors[left[paired]], factors[partner[paired]]
+        both = np.zeros((len(a), a.shape[1], 2 * width - 1))
+        for k in range(width):
+            both[:, :, k : k + width] += a * b[:, :, k : k + 1]
+        out[paired] = both
+        slots, factors = slots[left], out
 
 
 @fast_path(Bernoulli)
@@ -307,6 +335,33 @@ class BernoulliBlock(ShapedBlock):
         if self._impossible[1].nnz:
             out[self._impossible[1] @ rows.ones > 0] = -np.inf
         return out
+
+    def tally(self, rows: RowBlock, marks: Mapping[int, Mark]) -> list[Polynomials]:
+        """Return the products of (P(0) z^a + P(1) z^b), multiplied pairwise in all slots at once."""
+        layout = self._layout
+        variables = layout.variables[layout.which]
+        marked = np.flatnonzero(np.isin(variables, list(marks)))
+        own_marks = {id(marks[v]): marks[v] for v in np.unique(variables[marked]).tolist()}
+        if any(degree_of([mark]) > 1 for mark in own_marks.values()):
+            return super().tally(rows, marks)  # several counts at once
+        slots, own, p = layout.slots[marked], variables[marked], self.p[layout.which[marked]]
+        missing = rows.missing[own]  # (entries, rows)
+        missing = missing[:, :1] if (missing == missing[:, :1]).all() else missing
+        adds = np.array([marks[v] for v in own.tolist()], dtype=np.int64).reshape(-1, 2)
+        chances = np.stack([1 - p, p], axis=1)
+        factors = np.stack([np.where(adds == k, chances, 0.0).sum(axis=1) for k in (0, 1)], axis=1)  # (entries, 2)
+        allowed = np.where((adds < 0).any(axis=1), factors.sum(axis=1), 1.0)
+        factors = np.where(
+            missing[:, :, None], (factors / np.where(allowed > 0, allowed, 1.0)[:, None])[:, None], [1, 0]
+        )
+        observed = self.log_prob(rows)
+        excluded = np.flatnonzero(allowed < 1.0)
+        np.add.at(observed, slots[excluded], np.where(missing[excluded], safe_log(allowed[excluded])[:, None], 0.0))
+        found = [Polynomials.constants(own) for own in observed]
+        counts = (adds > 0).any(axis=1)
+        for slot, coefficients in _products(slots[counts], factors[counts]):
+            found[slot] = Polynomials(coefficients, observed[slot])
+        return found
 
     def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
         """Fill each product's missing bits."""

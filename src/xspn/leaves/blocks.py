@@ -17,7 +17,9 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from xspn.core.polynomials import Polynomials, product
 from xspn.leaves.base import Leaf, Smoothing, Together
+from xspn.leaves.events import Mark, distinct_rows
 
 LOOP, LOOP_VARIABLE = 200, 20  # what a leaf costs that is asked by itself, in slots, and each of its variables
 B = TypeVar("B", bound="type[LeafBlock]")
@@ -130,6 +132,17 @@ class LeafBlock(ABC):
     def add_marginals(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
         """Add flow · P(X_i = v | row) to `out` (rows, variables, values)."""
 
+    def tally(self, rows: RowBlock, marks: Mapping[int, Mark]) -> list[Polynomials]:
+        """Return what `Leaf.tally` gives for the leaves behind each slot; marks are given by column."""
+        observed = self.log_prob(rows)
+        found = []
+        for slot, leaves in enumerate(self.slot_leaves()):
+            if any(v in marks for leaf in leaves for v in leaf.variables):
+                found.append(product(tally_of_leaf(leaf, rows, marks) for leaf in leaves))
+            else:
+                found.append(Polynomials.constants(observed[slot]))
+        return found
+
     @abstractmethod
     def slot_leaves(self) -> Sequence[Sequence[Leaf]]:
         """Return the leaves behind each slot."""
@@ -159,6 +172,14 @@ class LeafBlock(ABC):
     def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
         """Return statistics taken by another fit of this block as this one would have taken them (see `Leaf`)."""
         return statistics
+
+
+def tally_of_leaf(leaf: Leaf, rows: RowBlock, marks: Mapping[int, Mark]) -> Polynomials:
+    """Ask one leaf through the contract, once for rows that are alike in its variables."""
+    own = rows.values[:, list(leaf.variables)]
+    distinct, which = distinct_rows(own)
+    logs = leaf.tally(distinct, [marks.get(v) for v in leaf.variables])
+    return Polynomials.of_logarithms(logs if len(distinct) == 1 else logs[which])
 
 
 class ShapedBlock(LeafBlock):

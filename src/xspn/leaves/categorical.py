@@ -89,12 +89,6 @@ class Categorical(Univariate):
         """Return the values whose probability is not 0."""
         return (frozenset(np.flatnonzero(self.probabilities > 0).tolist()),)
 
-    def count_distribution(self) -> FloatArray:
-        """Return (1 − p, p) if there are two values."""
-        if len(self.probabilities) != 2:
-            return super().count_distribution()
-        return self.probabilities.copy()
-
     def details(self, label: Callable[[int], str]) -> str:
         """Return the likeliest values and their probabilities."""
         likeliest = np.argsort(-self.probabilities, kind="stable")[:MOST_VALUES]

@@ -20,7 +20,9 @@ from xspn.leaves.chow_liu_tree import (
     marginal_circuit,
     most_informative_tree,
     parents_first,
+    tally_of_tree,
 )
+from xspn.leaves.events import Mark
 
 UNLIKELY = 1e-3  # a conditional probability of 0 below this is kept beside that of 1, of which it is a few last digits
 MOST_EDGES = 3  # in a line of text
@@ -254,22 +256,9 @@ class ChowLiu(Leaf):
         np.fill_diagonal(covariance, own[:, 0] * mean)
         return mean, covariance
 
-    def count_distribution(self) -> FloatArray:
-        """Return P(number of ones = k), by polynomials passed up the tree."""
-        n = len(self._variables)
-        own: list[list[FloatArray]] = [[np.array([1.0]), np.array([0.0, 1.0])] for _ in range(n)]
-        result = np.array([1.0])
-        for i in reversed(self.order):
-            zero, one = own[i]
-            size = max(len(zero), len(one))
-            pair = np.array([np.pad(zero, (0, size - len(zero))), np.pad(one, (0, size - len(one)))])
-            message = np.stack([self.q[i], self.p[i]], axis=1) @ pair  # (parent's value, count)
-            parent = self.parents[i]
-            if parent < 0:
-                result = np.convolve(result, message[0])
-            else:
-                own[parent] = [np.convolve(own[parent][u], message[u]) for u in (0, 1)]
-        return np.pad(result, (0, n + 1 - len(result)))
+    def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+        """Return what generating functions passed up the tree give."""
+        return tally_of_tree(self, x, marks)
 
     def law(self, names: Sequence[str], label: Callable[[int], str]) -> str:
         """Name the edges, the strongest first."""

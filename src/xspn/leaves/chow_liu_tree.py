@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.core.checks import real_numbers
 from xspn.core.errors import ParameterError
 from xspn.core.logspace import safe_log
+from xspn.core.polynomials import SMALL, convolved
 from xspn.graph.nodes import Node, Product, Scope, Sum
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.categorical import Categorical
+from xspn.leaves.events import EXCLUDED, Mark, degree_of
 
 if TYPE_CHECKING:
     from xspn.leaves.chow_liu import ChowLiu
@@ -154,6 +156,88 @@ def checked_tables(p: Any, n: int) -> FloatArray:
         i, u = (int(place) for place in np.argwhere(bad)[0])
         raise ParameterError(f"ChowLiu: expected probabilities from 0 to 1, found {table[i, u]} at position {i}, {u}")
     return table
+
+
+# -- counts along the tree ---------------------------------------------------------------------------------------------
+
+
+def tally_of_tree(tree: "ChowLiu", x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+    """Return `Leaf.tally` of a tree: generating functions passed up, two for each node, one for each of its values."""
+    below = [_Pair(np.ones((2, 1, 1))) for _ in tree.variables]
+    roots = _Pair(np.ones((2, 1, 1)))
+    tables = np.stack([tree.q, tree.p], axis=2)  # (n, parent's value, own value)
+    missing = np.isnan(x)
+    for i in reversed(tree.order):
+        own = below[i].given(x[:, i], missing[:, i], marks[i])
+        below[i] = own  # what was there is not needed any more
+        parent = tree.parents[i]
+        if parent < 0:
+            roots = roots * own.mixed(tables[i])
+        else:
+            below[parent] = below[parent] * own.mixed(tables[i])
+    logs = safe_log(roots.coefficients[0]) + roots.log_scale[0][:, None]  # a root has no parent: both are the same
+    out = np.full((len(x), degree_of(marks) + 1), -np.inf)
+    out[:, : logs.shape[1]] = logs
+    return out
+
+
+class _Pair:
+    """Polynomials for both values of a node: exp(log_scale) · coefficients, the same for all rows where there is one.
+
+    A scale other than 0 is needed only where many unlikely values have been observed.
+    """
+
+    def __init__(self, coefficients: FloatArray, log_scale: FloatArray | None = None) -> None:
+        self.coefficients = coefficients  # (2, rows or 1, degree + 1)
+        self.log_scale = np.zeros((2, 1)) if log_scale is None else log_scale  # (2, rows or 1)
+
+    def given(self, values: FloatArray, missing: BoolArray, mark: Mark | None) -> "_Pair":
+        """Return the polynomials after the node's own value was seen, or has counted."""
+        coefficients = self.coefficients
+        adds = [0, 0] if mark is None else [int(add) for add in mark]  # type: ignore[union-attr]
+        if missing.all() and adds == [0, 0]:
+            return self
+        if missing.all():
+            rows, width = coefficients.shape[1:]
+            out = np.zeros((2, rows, width + max(*adds, 0)))
+            for value, add in enumerate(adds):
+                if add != EXCLUDED:
+                    out[value, :, add : add + width] = coefficients[value]
+            return _Pair(out, self.log_scale)
+        rows, width = len(values), coefficients.shape[2]
+        own = np.broadcast_to(coefficients, (2, rows, width))
+        out = np.zeros((2, rows, width + max(*adds, 0)))
+        for value, add in enumerate(adds):
+            seen = ~missing & (values == value)
+            out[value, seen, :width] = own[value, seen]
+            if add != EXCLUDED:
+                out[value, missing, add : add + width] = own[value, missing]
+        return _Pair(out, self.log_scale)
+
+    def mixed(self, table: FloatArray) -> "_Pair":
+        """Return Σ P(own value | parent's value) · own polynomial, for both values of the parent."""
+        size = self.coefficients.shape
+        if not self.log_scale.any():
+            return _Pair((table @ self.coefficients.reshape(2, -1)).reshape(size))
+        possible = (table[:, :, None] > 0) & (self.coefficients.max(axis=2) > 0)  # (parent's, own, rows)
+        shift = np.where(possible, self.log_scale, -np.inf).max(axis=1)  # (parent's, rows)
+        shift = np.where(np.isneginf(shift), 0.0, shift)
+        factors = np.where(possible, table[:, :, None] * np.exp(np.minimum(self.log_scale - shift[:, None], 0.0)), 0.0)
+        return _Pair(
+            np.einsum("uvr,vrk->urk", factors, np.broadcast_to(self.coefficients, (2, factors.shape[2], size[2]))),
+            shift,
+        )
+
+    def __mul__(self, other: "_Pair") -> "_Pair":
+        a, b = self.coefficients, other.coefficients
+        both = np.stack([convolved(a[value], b[value]) for value in (0, 1)])
+        log_scale = self.log_scale + other.log_scale
+        top = both.max(axis=2)
+        low = (top > 0) & (top < SMALL)
+        if low.any():
+            factor = np.where(low, top, 1.0)
+            both, log_scale = both / factor[:, :, None], log_scale + np.log(factor)
+        return _Pair(both, log_scale)
 
 
 # -- some variables summed out -----------------------------------------------------------------------------------------

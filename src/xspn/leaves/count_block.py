@@ -9,9 +9,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from xspn.core.logspace import log_binomials
 from xspn.core.memory import need_memory
+from xspn.core.polynomials import Polynomials
 from xspn.leaves.base import Leaf, Smoothing, cut
-from xspn.leaves.blocks import LoopBlock, RowBlock, Shape, ShapedBlock, fast_path
+from xspn.leaves.blocks import LoopBlock, RowBlock, Shape, ShapedBlock, fast_path, tally_of_leaf
+from xspn.leaves.events import Mark
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.statistics import Count
 
@@ -184,6 +187,50 @@ class CountBlock(ShapedBlock):
     def log_mode(self, rows: RowBlock) -> FloatArray:
         """Look up the largest weight of a completion."""
         return np.asarray(self._max_table[self._places(rows)])
+
+    def tally(self, rows: RowBlock, marks: Mapping[int, Mark]) -> list[Polynomials]:
+        """Return M[k + c, s + j] · C(c, j) for j = 0..c, where ones of c missing variables count."""
+        distinct = {id(mark): mark for mark in marks.values()}
+        of_ones = {key for key, mark in distinct.items() if np.array_equal(np.asarray(mark), [0, 1])}
+        plain = {v for v, mark in marks.items() if id(mark) in of_ones}
+        column = np.zeros(self._mask.shape[1], dtype=bool)
+        column[list(plain)] = True
+        other = np.zeros(self._mask.shape[1])
+        other[[v for v in marks if v not in plain]] = 1.0
+        asked = np.asarray(self._mask @ other) > 0
+        c = (self._mask @ (rows.missing & column[:, None]).astype(np.float64)).astype(np.int64)
+        k, s = (self._mask @ rows.observed).astype(np.int64), self._ones(rows)
+        in_table = (c + k < self._sizes[:, None]).any(axis=1) & (c > 0).any(axis=1)
+        asked |= in_table & (self.triangles.n_entries > LARGE)
+        observed = self.log_prob(rows)
+        found = [Polynomials.constants(own) for own in observed]
+        for slot in np.flatnonzero((c > 0).any(axis=1) & ~asked).tolist():
+            found[slot] = self._tally_of_slot(slot, in_table[slot], k[slot], s[slot], c[slot], observed[slot])
+        for slot in np.flatnonzero(asked).tolist():
+            found[slot] = tally_of_leaf(self._leaves[slot], rows, marks)
+        return found
+
+    def _tally_of_slot(
+        self, slot: int, in_table: bool, k: IntArray, s: IntArray, c: IntArray, observed: FloatArray
+    ) -> Polynomials:
+        if (k == k[0]).all() and (s == s[0]).all() and (c == c[0]).all():
+            k, s, c = k[:1], s[:1], c[:1]
+        most = int(c.max())
+        j = np.arange(most + 1)
+        if in_table:
+            seen = k + c
+            starts, source = self.triangles.table_starts[slot] + seen * (seen + 1) // 2 + s, self._sum_table
+        else:
+            starts, source = self.triangles.weight_starts[slot] + s, self.log_weights
+        if len(c) == 1 or (c == most).all():
+            logs = source[starts[:, None] + j] + log_binomials(most)
+        else:
+            ways = np.full((len(c), most + 1), -np.inf)
+            for size in np.unique(c).tolist():
+                ways[c == size, : size + 1] = log_binomials(size)
+            logs = source[starts[:, None] + np.minimum(j, c[:, None])] + ways
+        base = observed[: len(c)]
+        return Polynomials(np.exp(logs - np.where(np.isneginf(base), 0.0, base)[:, None]), observed)
 
     def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
         """Let each leaf construct its completions."""

@@ -14,6 +14,7 @@ from xspn.core.logspace import log_binomials, logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
 from xspn.leaves.base import Leaf, Picture, Smoothing, cut, packed, register, sizes_of
+from xspn.leaves.events import EXCLUDED, Mark, degree_of, distinct_rows, tally_of_ones
 from xspn.leaves.laws import law_of_counts, law_of_groups, law_of_values, total_correlation
 from xspn.statistics import Count, Statistic, statistic_from_params, statistics
 
@@ -257,13 +258,38 @@ class Exchangeable(Leaf):
                 found[int(position)] = possible
         return tuple(found)
 
-    def count_distribution(self) -> FloatArray:
-        """Return P(T = t), collected by the number of ones."""
-        if self.statistic.cardinality != 2:
-            return super().count_distribution()
-        n = len(self._variables)
-        ones = np.bincount(self.statistic.ones(n), weights=self.class_probabilities, minlength=n + 1)
-        return np.asarray(ones, dtype=np.float64)
+    def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+        """Return the weights times how many completions have each value of T and each count."""
+        n, T = len(self._variables), self.statistic
+        if T.cardinality == 2 and len(self.log_weights) == n + 1 and len(T.symmetric_positions(n)) == 1:
+            return tally_of_ones(self.log_weights[np.argsort(T.ones(n))], x, marks)
+        return self._tally_by_keys(x, marks)
+
+    def _tally_by_keys(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+        """Fill one marked variable after the other, and keep one row for each key: nothing else of it matters."""
+        out = np.full((len(x), degree_of(marks) + 1), -np.inf)
+        distinct, which = distinct_rows(x)
+        for place, row in enumerate(distinct):
+            rows, ways = row[None, :], np.zeros((1, 1))  # representatives, and log of ways by count: (keys, counts)
+            for i, mark in enumerate(marks):
+                if mark is None or not np.isnan(row[i]):
+                    continue
+                values = np.flatnonzero(np.asarray(mark) != EXCLUDED)
+                filled = np.repeat(rows, len(values), axis=0)
+                filled[:, i] = np.tile(values, len(rows))
+                adds = np.asarray(mark)[values]
+                more = np.full((len(rows), len(values), ways.shape[1] + int(adds.max(initial=0))), -np.inf)
+                for k, add in enumerate(adds.tolist()):
+                    more[:, k, add : add + ways.shape[1]] = ways
+                _, first, key = np.unique(self.statistic.key(filled), axis=0, return_index=True, return_inverse=True)
+                ways = np.full((len(first), more.shape[2]), -np.inf)
+                np.logaddexp.at(ways, key.reshape(-1), more.reshape(len(filled), -1))
+                rows = filled[first]
+            if len(rows):
+                total = logsumexp_quiet((self.statistic.log_completions(rows) + self.log_weights), axis=1)
+                found = logsumexp_quiet(ways + total[:, None], axis=0)
+                out[which == place, : len(found)] = found
+        return out
 
     @property
     def title(self) -> str:

@@ -11,8 +11,10 @@ from xspn.core.errors import ParameterError, StructureError
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope
 from xspn.leaves.base import Leaf, Smoothing, packed, refuse_first, register, sizes_of
+from xspn.leaves.events import Intervals, Mark, distinct_rows
 from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian, check_location, in_range
 from xspn.leaves.laws import law_of_numbers
+from xspn.leaves.normal_mass import log_box_mass, log_one_factor_mass
 
 ROUNDING = 4 * float(np.finfo(np.float64).eps)  # per variable, of the smaller eigenvalue beside the larger one
 
@@ -144,6 +146,28 @@ class ExchangeableGaussian(Leaf):
         if len(variables) == 1:
             return Gaussian(variables[0], mean=mean, std=float(np.sqrt(variance)))
         return ExchangeableGaussian(variables, mean, float(np.sqrt(variance)), shared / variance)
+
+    def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+        """Return the log-probability of intervals: given the common part, the variables are independent.
+
+        A negative correlation has no common part; it is integrated as any other normal distribution, if it can be.
+        """
+        distinct, which = distinct_rows(x)
+        logs = self.log_prob(distinct)
+        _, _, shifts, shares = self._given(distinct)
+        for place, (row, shift, shared) in enumerate(zip(distinct, shifts.tolist(), shares.tolist(), strict=True)):
+            sets = [
+                own for own, value in zip(marks, row, strict=True) if isinstance(own, Intervals) and np.isnan(value)
+            ]
+            n = len(sets)
+            mean = np.full(n, self.mean + shift)
+            if n > 1 and shared >= 0:
+                loading, std = np.full(n, np.sqrt(shared)), np.full(n, np.sqrt(self._apart))
+                logs[place] += log_one_factor_mass(mean, loading, std, sets)
+            elif n:
+                covariance = self._apart * np.eye(n) + shared
+                logs[place] += log_box_mass(type(self).__name__, mean, covariance, sets)
+        return logs[which, None]
 
     def means(self, x: FloatArray) -> FloatArray:
         """Return each row filled with the conditional mean, which is the mode."""

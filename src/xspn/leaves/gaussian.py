@@ -10,6 +10,8 @@ from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError
 from xspn.data.domain import Domain
 from xspn.leaves.base import Smoothing, Together, Univariate, packed, refuse_first, register
+from xspn.leaves.events import Intervals, Mark
+from xspn.leaves.normal_mass import log_normal_mass
 
 LOG_2PI = float(np.log(2 * np.pi))
 TINY = float(np.finfo(np.float64).tiny)
@@ -92,6 +94,13 @@ class Gaussian(Univariate):
     def means(self, x: FloatArray) -> FloatArray:
         """Return each row filled with the conditional mean, which is the mode."""
         return self.mode(x)[0]
+
+    def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+        """Return the log-probability of the allowed intervals, from the distribution function."""
+        logs = self.log_prob(x)
+        if isinstance(marks[0], Intervals):
+            logs = np.where(np.isnan(x[:, 0]), log_normal_mass(marks[0], np.array(self.mean), self.std), logs)
+        return logs[:, None]
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the mean and the variance."""

@@ -12,7 +12,9 @@ from xspn.core.errors import ParameterError, StructureError
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
 from xspn.leaves.base import Leaf, Smoothing, cut, packed, register, sizes_of
+from xspn.leaves.events import Intervals, Mark, distinct_rows
 from xspn.leaves.gaussian import FAR, LARGEST, LOG_2PI, SMALLEST, TINY, Gaussian, in_range
+from xspn.leaves.normal_mass import log_box_mass
 
 
 @register
@@ -98,6 +100,21 @@ class MultivariateGaussian(Leaf):
                 linear, _ = self._given(seen, rest)
                 filled[np.ix_(rows, rest)] = self.mean[rest] + (x[np.ix_(rows, seen)] - self.mean[seen]) @ linear.T
         return filled, self.log_prob(filled)
+
+    def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+        """Return the log-probability of intervals of up to three variables; more cannot be integrated exactly."""
+        distinct, which = distinct_rows(x)
+        logs = self.log_prob(distinct)
+        for place, row in enumerate(distinct):
+            seen = np.flatnonzero(~np.isnan(row))
+            asked = [(i, own) for i, own in enumerate(marks) if isinstance(own, Intervals) and np.isnan(row[i])]
+            if asked:
+                rest = np.array([i for i, _ in asked])
+                linear, factor = self._given(seen, rest)
+                mean = self.mean[rest] + linear @ (row[seen] - self.mean[seen])
+                sets = [own for _, own in asked]
+                logs[place] += log_box_mass(type(self).__name__, mean, factor @ factor.T, sets)
+        return logs[which, None]
 
     def means(self, x: FloatArray) -> FloatArray:
         """Return each row filled with the conditional mean, which is the mode."""

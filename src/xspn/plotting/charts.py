@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,15 +10,18 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError, QueryError
-from xspn.core.names import names_within, shortened
+from xspn.core.names import listed, shortened
 from xspn.plotting.labels import (
     Model,
     circuit_of,
     evidence_text,
+    shown_text,
     value_text,
     variable_names,
 )
 from xspn.plotting.style import BLUE, GRAY, INK, ORANGE, SERIES, chart_axes, look
+from xspn.questions import Posterior, Question, questions_of
+from xspn.questions.events import CountOf, fixed_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,15 +32,16 @@ if TYPE_CHECKING:
 MOST_BARS = 50
 NEGLIGIBLE = 1e-4  # rarer counts at the ends are not drawn
 LETTERS = 28
+LINE, SHORT_LINE, LINE_HEIGHT = 68, 50, 0.18  # letters of a line of a title, also beside names; its height in inches
 VISIBLE = 0.005  # what changes less is shown only if it is asked for, or nothing changes more
 OUTLIERS = 0.005  # the fraction of rows below which the axis is cut off
 
 
 def count_chart(
     model: Model,
-    variables: Iterable[int | str] | None = None,
+    variables: Iterable[int | str] | str | None = None,
     *,
-    given: Mapping[Any, Any] | None = None,
+    given: Any = None,
     data: Any = None,
     title: str | None = None,
     ax: "Axes | None" = None,
@@ -45,8 +50,8 @@ def count_chart(
 
     Args:
         model: A circuit, or an estimator that has learned one.
-        variables: The variables to count; all by default.
-        given: Evidence, {variable: value}: its distribution is drawn over the one without it.
+        variables: The variables to count, or what to count as text, "count(likes_*=often)"; all by default.
+        given: Evidence, {variable: value} or text: its distribution is drawn over the one without it.
         data: A table to compare with: dots show its counts, over the rows that are whole in these variables.
         title: A title.
         ax: Where to draw; a new figure by default.
@@ -57,38 +62,52 @@ def count_chart(
         >>> figure = count_chart(d.truth, range(10), given={"hot_topic": 1}, data=d.train)
     """
     circuit = circuit_of(model)
-    names = variable_names(circuit)
-    chosen = list(circuit.scope) if variables is None else list(variables)
-    columns = circuit.schema.indices(chosen)
-    prior = circuit.count_distribution(chosen)
-    text = names_within([names[v] for v in columns], 30)
-    heading = f"How many of {text}?" if title is None else title
+    count = _count_of(circuit, variables)
+    columns = list(count.variables)
+    asked = f"How many of {listed([variable_names(circuit)[v] for v in columns], LINE)}?"
+    heading = wrapped(shown_text(variables) if isinstance(variables, str) else asked) if title is None else title
+    legend = wrapped(f"given {evidence_text(circuit, given)}") if given else ""
+    posterior = Posterior(circuit.backend, circuit.schema, given or None)
+    prior = posterior.prior.count_distribution(count)[0]
     with look():
-        axes = chart_axes(ax, 6.4, 3.3)
+        axes = chart_axes(ax, 6.4, 3.3 + LINE_HEIGHT * (heading.count("\n") + legend.count("\n")))
         bins = _Bins(len(prior))
         drawn = [prior]
         if given:
-            drawn.append(circuit.count_distribution(chosen, given=given))
+            drawn.append(posterior.count_distribution(count)[0])
             axes.stairs(bins.add_up(prior), bins.edges, color=BLUE, linewidth=1.5, label="without evidence", zorder=3)
-            bins.bars(axes, drawn[1], ORANGE, f"given {evidence_text(circuit, given, 36)}")
+            bins.bars(axes, drawn[1], ORANGE, legend)
         else:
             bins.bars(axes, prior, BLUE, "model")
         if data is not None:
-            drawn.append(_observed(circuit, data, columns))
+            drawn.append(_observed(circuit, data, count))
             axes.plot(bins.middles, bins.add_up(drawn[-1]), "o", color=INK, markersize=3.6, label="data", zorder=4)
-        _frame(axes, drawn, bins)
+        _frame(axes, drawn, bins, "count" if isinstance(variables, str) else "number of ones")
         axes.set_title(heading, loc="left")
         axes.legend()
     return axes.figure  # type: ignore[return-value]
 
 
-def _observed(circuit: "Circuit", data: Any, columns: list[int]) -> FloatArray:
+def _count_of(circuit: Circuit, variables: Iterable[int | str] | str | None) -> CountOf:
+    """Return what is counted: ones of some variables, or what a text says."""
+    if isinstance(variables, str):
+        question = questions_of(variables, circuit.schema, "count_chart")[0]
+        if question.count is None:
+            raise QueryError(f"count_chart: expected count(NAME, …), found {variables!r}")
+        return question.count
+    chosen = list(circuit.scope) if variables is None else circuit.schema.indices(list(variables))
+    circuit.schema.binary(chosen, "count_chart")
+    return CountOf(tuple((v, frozenset({1})) for v in chosen))
+
+
+def _observed(circuit: "Circuit", data: Any, count: CountOf) -> FloatArray:
     """Return how often each count occurs among the rows that are whole."""
-    rows = np.asarray(circuit.schema.encode(data, "data"), dtype=np.float64)[:, columns]
+    rows = np.asarray(circuit.schema.encode(data, "data"), dtype=np.float64)[:, list(count.variables)]
     whole = rows[~np.isnan(rows).any(axis=1)]
     if not len(whole):
         raise DataError("data: expected rows without missing values in the variables to count, found none")
-    return np.bincount(whole.sum(axis=1).astype(np.int64), minlength=len(columns) + 1) / len(whole)
+    counts = sum(np.isin(whole[:, k], list(codes)) for k, (_, codes) in enumerate(count.counted))
+    return np.bincount(np.asarray(counts, dtype=np.int64), minlength=len(count.counted) + 1) / len(whole)
 
 
 class _Bins:
@@ -107,7 +126,7 @@ class _Bins:
         axes.bar(self.middles, self.add_up(chances), width=0.8 * self.step, color=color, label=label, zorder=2)
 
 
-def _frame(axes: "Axes", drawn: list[FloatArray], bins: _Bins) -> None:
+def _frame(axes: "Axes", drawn: list[FloatArray], bins: _Bins, what: str) -> None:
     """Show the counts that occur; write whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
@@ -116,8 +135,13 @@ def _frame(axes: "Axes", drawn: list[FloatArray], bins: _Bins) -> None:
     axes.set_ylim(0, None)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="x", visible=False)
-    axes.set_xlabel("number of ones" + (f" (in steps of {bins.step})" if bins.step > 1 else ""))
+    axes.set_xlabel(what + (f" (in steps of {bins.step})" if bins.step > 1 else ""))
     axes.set_ylabel("probability")
+
+
+def wrapped(text: str, letters: int = LINE) -> str:
+    """Return a text in lines of a picture's width: nothing of it is left out."""
+    return fill(text, letters)
 
 
 @dataclass(frozen=True)
@@ -129,7 +153,7 @@ class _Bar:
 
 def posterior_bars(
     model: Model,
-    given: Mapping[Any, Any],
+    given: Any,
     variables: Iterable[int | str] | None = None,
     *,
     most: int = 12,
@@ -140,8 +164,9 @@ def posterior_bars(
 
     Args:
         model: A circuit, or an estimator that has learned one.
-        given: The evidence, {variable: value}.
-        variables: What to show, in this order; by default those that the evidence changes most.
+        given: The evidence: {variable: value}, or a text such as "income > 50000 & city=Bonn".
+        variables: What to show, in this order: variables, or events as text; by default those that the evidence
+            changes most.
         most: How many bars there are at most.
         title: A title; the evidence by default.
         ax: Where to draw; a new figure by default.
@@ -151,38 +176,57 @@ def posterior_bars(
         >>> figure = posterior_bars(datasets.truth("conference"), {"hot_topic": 1})
     """
     circuit = circuit_of(model)
-    tables = [circuit.marginals(evidence)[0] for evidence in (None, given)]
-    known = set(circuit.schema.indices(given))
-    chosen = circuit.schema.indices(variables) if variables is not None else _all_but(circuit.domains, known)
-    bars = [bar for v in chosen for bar in _bars(circuit, v, tables[0][v], tables[1][v])]
-    if not bars:
+    posterior = Posterior(circuit.backend, circuit.schema, given or None)
+    if variables is None:
+        questions = posterior.open_values()
+    else:
+        questions = [question for own in variables for question in _questions(circuit, own)]
+    if not questions:
         raise QueryError("posterior_bars: expected discrete variables besides the evidence, found none")
+    bars = [
+        _Bar(_bar_name(circuit, question), answer.prior, answer.probability)
+        for question, answer in zip(questions, posterior.answers(questions), strict=True)
+    ]
     if variables is None:
         bars.sort(key=lambda bar: -abs(bar.after - bar.before))
         bars = [bar for bar in bars if abs(bar.after - bar.before) >= VISIBLE] or bars
     text = f"Given {evidence_text(circuit, given)}" if given else "Without evidence"
-    return _draw(bars[:most], text if title is None else title, ax)
+    return _draw(bars[:most], wrapped(text, SHORT_LINE) if title is None else title, ax)
 
 
-def _all_but(domains: Any, known: set[int]) -> list[int]:
-    return [v for v, domain in enumerate(domains) if domain is not None and domain.is_discrete and v not in known]
-
-
-def _bars(circuit: Circuit, variable: int, before: Any, after: Any) -> list[_Bar]:
-    """Return one bar for a bit, one for each value of another variable."""
-    domain = circuit.domains[variable]
+def _questions(circuit: Circuit, own: int | str) -> list[Question]:
+    """Return the questions for a variable, one for a bit and one for each value of others, or for an event."""
+    names = circuit.names or ()
+    if isinstance(own, str) and own not in names and any(sign in own for sign in "=<>( "):
+        found = questions_of(own, circuit.schema, "posterior_bars")
+        for question in found:
+            question.refuse_distribution()
+        return found
+    column = circuit.schema.index(own)
+    domain = circuit.domains[column]
     k = 0 if domain is None else domain.cardinality or 0
-    if k == 2 and circuit.labels[variable] is None:
-        return [_Bar(variable_names(circuit)[variable], float(before[1]), float(after[1]))]
-    shown = [1] if k == 2 else range(k)
-    return [_Bar(value_text(circuit, variable, code), float(before[code]), float(after[code])) for code in shown]
+    return [Question.of_value(circuit.schema, column, code) for code in ([1] if k == 2 else range(k))]
+
+
+def _bar_name(circuit: Circuit, question: Question) -> str:
+    """Name a bar: a bit without labels by its variable, a value by both, any other event as it was asked."""
+    [*cases] = question.event.cases
+    keys = [key for case in cases for key in case]
+    if len(cases) != 1 or len(keys) != 1 or not isinstance(keys[0], int):
+        return shown_text(question.text)
+    code = fixed_value(cases[0][keys[0]])
+    if code is None:
+        return shown_text(question.text)
+    domain = circuit.domains[keys[0]]
+    is_bit = domain is not None and domain.cardinality == 2 and circuit.labels[keys[0]] is None and code == 1
+    return variable_names(circuit)[keys[0]] if is_bit else value_text(circuit, keys[0], int(code))
 
 
 def _draw(bars: list[_Bar], title: str, ax: "Axes | None") -> "Figure":
     with look():
         from matplotlib.transforms import ScaledTranslation
 
-        axes = chart_axes(ax, 6.4, 1.15 + 0.27 * len(bars))
+        axes = chart_axes(ax, 6.4, 1.15 + 0.27 * len(bars) + LINE_HEIGHT * title.count("\n"))
         places = np.arange(len(bars))
         axes.barh(places, [bar.after for bar in bars], height=0.62, color=BLUE, label="given the evidence", zorder=2)
         before = [bar.before for bar in bars]

@@ -5,8 +5,9 @@ from typing import Any
 
 from xspn.circuit import Circuit
 from xspn.core.errors import ParameterError, printable
-from xspn.core.names import names_within, shortened
+from xspn.core.names import listed, shortened
 from xspn.estimators.base import DensityEstimator
+from xspn.questions.grammar import conjunction
 
 Model = Circuit | DensityEstimator  # what a picture may be made of
 
@@ -36,8 +37,19 @@ def value_text(circuit: Circuit, variable: int, code: int) -> str:
     return f"{variable_names(circuit)[variable]} = {shown(circuit.schema.label(variable, code))}"
 
 
-def evidence_text(circuit: Circuit, given: Mapping[Any, Any], letters: int = 60) -> str:
-    """Write evidence in a line."""
+def evidence_text(circuit: Circuit, given: Any) -> str:
+    """Write evidence, all of it: as it was asked, or values with the names that have them."""
+    if isinstance(given, str):
+        return shown_text(given)
+    if not isinstance(given, Mapping):
+        return shown_text(conjunction(list(map(str, given))))
     names = variable_names(circuit)
-    parts = [f"{names[key] if isinstance(key, int) else shown(key)} = {shown(value)}" for key, value in given.items()]
-    return names_within(parts, letters)
+    of_value: dict[str, list[str]] = {}
+    for key, value in given.items():
+        of_value.setdefault(shown(value), []).append(names[key] if isinstance(key, int) else shown(key))
+    return ", ".join(f"{listed(own)} = {value}" for value, own in of_value.items())
+
+
+def shown_text(text: str) -> str:
+    """Return a text of any length as it can be drawn."""
+    return printable(" ".join(text.split()))

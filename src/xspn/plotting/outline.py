@@ -13,9 +13,7 @@ import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
-from xspn.graph.graph import Graph
 from xspn.graph.nodes import LeafNode, Node, Product, Sum
-from xspn.inference.moments import count_distribution
 from xspn.plotting.facts import FAMILIES, NodeFacts, Segment, certain_factors, segments_of
 
 PartKind = Literal["sum", "product", "leaves", "folded", "again"]
@@ -212,4 +210,4 @@ def _counts(circuit: Circuit, part: OutlinePart) -> FloatArray | None:
     if any(domain is None or domain.cardinality != 2 for domain in (circuit.domains[v] for v in part.variables)):
         return None
     root = Product(part.nodes) if part.weights is None else Sum(part.weights, part.nodes)
-    return count_distribution(Graph(root))
+    return Circuit(root).count_distribution(part.variables)
