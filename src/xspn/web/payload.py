@@ -99,14 +99,14 @@ def _add_nodes(arrays: Arrays, graph: Graph) -> list[str]:
     if graph.n_edges > MOST_EDGES:
         raise QueryError(
             f"explore: the model has {graph.n_edges} edges, more than the {MOST_EDGES} that a page answers at once; "
-            "learn a smaller one: fewer components, or a larger min_rows"
+            "learn a smaller one: fewer components, or a larger min_instances"
         )
     nodes, forms = graph.nodes, [_form(leaf) for leaf in graph.leaves]
     numbers = sum(len(form.reals) for form in forms)
     if numbers > MOST_NUMBERS:
         raise QueryError(
             f"explore: the model's leaves have {numbers} numbers, more than the {MOST_NUMBERS} that a page can hold; "
-            "learn a smaller one: fewer components, or a larger min_rows"
+            "learn a smaller one: fewer components, or a larger min_instances"
         )
     kinds = sorted({form.kind for form in forms})
     place = {kind: i for i, kind in enumerate(kinds)}
@@ -152,8 +152,9 @@ def _variable(schema: Schema, variable: int) -> dict[str, Any]:
     if domain is None or domain.cardinality is None:
         whole = (schema.dtypes[variable] or "").lower().startswith(("int", "uint"))
         return {**found, "kind": "real", "whole": whole}
-    labels = [str(schema.label(variable, code)) for code in range(domain.cardinality)]
-    return {**found, "kind": domain.kind, "labels": labels, "plain": schema.meanings[variable] is None}
+    labels = [schema.label(variable, code) for code in range(domain.cardinality)]
+    found |= {"kind": domain.kind, "labels": list(map(str, labels)), "plain": schema.meanings[variable] is None}
+    return found if all(isinstance(label, str) for label in labels) else {**found, "literals": list(map(repr, labels))}
 
 
 class _Structure:
@@ -168,7 +169,7 @@ class _Structure:
         """Return the root: a mixture of contexts, or one context."""
         root = self.graph.root
         if isinstance(root, Sum) and len(root.scope) > 1:
-            return {"contexts": self._contexts(root, 0)["contexts"], "node": self.graph.id_of(root)}
+            return self._contexts(root, 0)
         return {"node": self.graph.id_of(root), **self._parts(root, 0)}
 
     def _contexts(self, mixture: Sum, depth: int) -> dict[str, Any]:
