@@ -16,6 +16,7 @@ ROOMS = [
     "distributed",
     "io",
     "circuit",
+    "web",
     "learning",
     "inference",
     "engine",

@@ -84,11 +84,11 @@ def model_payload(
 
 
 def json_for_script(value: Any) -> str:
-    """Return JSON that can stand inside of a script element: no sign in it ends the element.
+    r"""Return JSON that can stand inside of a script element: no sign in it ends the element.
 
     Examples:
         >>> json_for_script({"name": "</script>&"})
-        '{"name":"\\\\u003c/script\\\\u003e\\\\u0026"}'
+        '{"name":"\\u003c/script\\u003e\\u0026"}'
     """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -29,12 +29,17 @@ class App {
     this.holders = new Map(Object.entries(this.panels).map(([key, panel]) => [key, el("div", { role: "tabpanel", id: `panel-${key}`, "aria-labelledby": `tab-${key}`, class: "panel" }, panel.node)]));
     this.list.node.id = "panel-variables";
     this.tabBar = el("div", { role: "tablist", class: "tabs", "aria-label": TEXTS.panels.variables, onkeydown: (/** @type {KeyboardEvent} */ event) => this._tabKey(event) }, ...this.tabs.values());
+    this.second = el("div", { class: "second" }, this.tabBar);
     this.node = el("main", {}, this.list.node, el("section", { class: "side", "aria-label": TEXTS.panels.contexts }, ...this.holders.values()));
     this.shown = "";
+    this.sticky = el("div", { class: "sticky" }, this.facts.node, this.second);
+    new ResizeObserver(() => document.documentElement.style.setProperty("--top", `${this.sticky.offsetHeight}px`)).observe(this.sticky);
   }
   /** Show a panel; on narrow screens one at a time, the list of variables being one of them. @param {string} key */
   show(key) {
     this.shown = key;
+    if (WIDE.matches) this.second.prepend(this.list.tools); // stays in sight beside the tabs
+    else this.list.node.prepend(this.list.tools);
     const side = key === "variables" ? (WIDE.matches ? "contexts" : "") : key;
     for (const [name, tab] of this.tabs) {
       const isShown = name === (WIDE.matches ? side : key);
@@ -127,7 +132,7 @@ async function start() {
     const top = el("header", { class: "top" },
       el("div", {}, el("h1", {}, model.title), el("p", { class: "subtitle" }, TEXTS.subtitle(model.variables.length, header.size.nodes))),
       el("nav", { class: "acts", "aria-label": TEXTS.share }, button(TEXTS.share, () => app.share()), button("◐", changeTheme, { "aria-label": TEXTS.theme, title: TEXTS.theme }), button("?", () => app.help(), { "aria-label": TEXTS.help, title: TEXTS.help })));
-    fill(holder, top, el("div", { class: "sticky" }, app.facts.node, app.tabBar), app.node);
+    fill(holder, top, app.sticky, app.node);
     state.listeners.push(() => app.update());
     document.addEventListener("keydown", (event) => app.key(event));
     WIDE.addEventListener("change", () => app.show(WIDE.matches && app.shown === "variables" ? "contexts" : app.shown));

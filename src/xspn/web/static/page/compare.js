@@ -5,7 +5,7 @@ import { number, percent, points } from "./format.js";
 import { State } from "./state.js";
 import { TEXTS } from "./texts.js";
 
-const MOST_LINES = 60;
+const MOST_COMPARED = 60;
 
 export class ComparePanel {
   /** @param {State} state @param {(column: number) => void} goTo */
@@ -21,7 +21,7 @@ export class ComparePanel {
       return;
     }
     if (!isPossible) return;
-    const lines = model.variables.flatMap((variable) => this._lines(variable)).sort((a, b) => b.size - a.size).slice(0, MOST_LINES);
+    const lines = model.variables.flatMap((variable) => this._lines(variable)).sort((a, b) => b.size - a.size).slice(0, MOST_COMPARED);
     const facts = (/** @type {string} */ title, /** @type {import("./state.js").Scenario} */ own) => el("div", {}, el("h3", {}, title), el("p", { class: "quiet" }, [...own.facts].map(([column, value]) => TEXTS.fact(model.variable(column).name, model.label(column, value))).join(", ") || TEXTS.noFacts));
     fill(this.node, el("div", { class: "two" }, facts(TEXTS.pinned, pinned), facts(TEXTS.now, now)),
       el("p", { class: "acts" }, button(TEXTS.swap, () => this.state.swap()), button(TEXTS.unpin, () => this.state.unpin())),

@@ -27,7 +27,7 @@ class BlockCard {
     const names = own.slice(0, MOST_NAMES).map((variable) => button(variable.name, () => goTo(variable.column), { class: "name-chip" }));
     const left = own.length - names.length;
     this.node = el("article", { class: "block" },
-      el("p", { class: "law" }, el("b", {}, `${own.length}: `), block.law),
+      el("p", { class: "law" }, TEXTS.law(own.length, block.law)),
       this.isBits ? this.picture : null, this.isBits ? this.text : null,
       el("p", { class: "names" }, ...names, left > 0 ? el("span", { class: "quiet" }, ` +${left}`) : null),
       this.labels ? this._setAll(this.labels) : null);
@@ -44,7 +44,7 @@ class BlockCard {
     const mean = now.reduce((sum, p, k) => sum + k * p, 0);
     const mode = now.indexOf(Math.max(...now));
     fill(this.picture, histogram(now, was, TEXTS.histogram(now.length - 1, String(mode))), el("div", { class: "ends" }, el("span", {}, "0"), el("span", {}, String(now.length - 1))));
-    this.text.textContent = TEXTS.expected(number(Number(mean.toFixed(1))), now.length - 1, this.labels ? this.labels[1] : "");
+    this.text.textContent = TEXTS.expected(number(Number(mean.toFixed(1))), now.length - 1, this.labels ? this.labels[1] : "1");
   }
 }
 

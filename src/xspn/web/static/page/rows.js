@@ -7,7 +7,7 @@ import { TEXTS } from "./texts.js";
 
 const SAMPLES = 4;
 const SAVED = 1000;
-const MOST_LINES = 300;
+const MOST_SHOWN = 300;
 const LEAST_EXPECTED = 12;
 
 /** A cell of a CSV file; what a spreadsheet would compute is kept from it. @param {string} text */
@@ -45,7 +45,7 @@ export class RowsPanel {
     const drawn = await state.engine.ask("sample", facts, SAMPLES, this.seed);
     if (turn !== this.turn || !best || !drawn) return;
     const rows = [best.row, ...drawn];
-    const open = state.model.variables.filter((variable) => !state.now.facts.has(variable.column)).slice(0, MOST_LINES);
+    const open = state.model.variables.filter((variable) => !state.now.facts.has(variable.column)).slice(0, MOST_SHOWN);
     const heads = [TEXTS.variable, TEXTS.best, ...drawn.map((/** @type {any} */ _, /** @type {number} */ i) => TEXTS.sample(i + 1))];
     const cell = (/** @type {import("./model.js").Variable} */ variable, /** @type {Float64Array} */ row) => {
       const text = state.model.label(variable.column, row[variable.column]);

@@ -7,7 +7,7 @@ import { State } from "./state.js";
 import { TEXTS } from "./texts.js";
 import { VariableList } from "./variables.js";
 
-const MOST_LINES = 60; // of a picture
+const MOST_DRAWN = 60; // of a picture
 
 /** A word as a shell reads it. @param {string} text */
 function shellWord(text) {
@@ -58,7 +58,7 @@ export function csvOf(state) {
 /** The list as it is sorted, as a drawing. @param {State} state @param {VariableList} list */
 export function drawingOf(state, list) {
   const { model, shown, reference, facts } = state;
-  const rows = list.chosen().slice(0, MOST_LINES);
+  const rows = list.chosen().slice(0, MOST_DRAWN);
   const [left, wide, step, top] = [230, 300, 22, 40];
   const text = (/** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ said, /** @type {Record<string, any>} */ more = {}) => el("text", { x, y, "font-size": 12, fill: "#222222", "font-family": "system-ui, sans-serif", ...more }, said);
   const parts = rows.flatMap((row, place) => {

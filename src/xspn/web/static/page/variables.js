@@ -132,7 +132,7 @@ class NumberRow extends Row {
     this.slider = el("input", { type: "range", tabindex: -1, min: low, max: high, step: variable.whole ? 1 : (high - low) / 500, "aria-label": TEXTS.valueOf(variable.name), oninput: () => set(Number(Number(this.slider.value).toPrecision(4)).toString(), true) });
     this.input = el("input", { type: "number", tabindex: -1, step: "any", placeholder: "…", "aria-label": TEXTS.valueOf(variable.name), onchange: () => set(this.input.value, false) });
     this.clear = button(TEXTS.clear, () => state.set([[this.column, null]]), { class: "value", tabindex: -1 });
-    this.node.append(el("div", { class: "head" }, this.name, this.text), this.picture, el("div", { class: "set" }, this.slider, this.input, this.clear));
+    this.node.append(el("div", { class: "head" }, this.name, this.text), this.picture, el("div", { class: "setter" }, this.slider, this.input, this.clear));
   }
   likely() {
     return this.state.shown.curves.find((own) => own.column === this.column)?.median ?? 0;
@@ -171,9 +171,8 @@ export class VariableList {
     this.count = el("p", { class: "count", role: "status" });
     this.list = el("div", { class: "rows", role: "list", "aria-label": TEXTS.variables, onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event), onfocusin: (/** @type {FocusEvent} */ event) => this._follow(event) });
     this.more = button("", () => { this.most = Infinity; this.arrange(); }, { class: "more" });
-    this.node = el("section", { class: "variables", "aria-label": TEXTS.variables },
-      el("div", { class: "tools" }, this.search, el("label", {}, el("span", {}, TEXTS.sortBy), this.sorting), el("label", {}, el("span", {}, TEXTS.compareWith), this.baseline)),
-      this.count, this.list, this.more);
+    this.tools = el("div", { class: "tools" }, this.search, el("label", {}, el("span", {}, TEXTS.sortBy), this.sorting), el("label", {}, el("span", {}, TEXTS.compareWith), this.baseline));
+    this.node = el("section", { class: "variables", "aria-label": TEXTS.variables }, this.tools, this.count, this.list, this.more);
     this.items = new Map(this.rows.map((row) => [row, el("div", { role: "listitem", class: "item" }, row.node)]));
   }
   /** @param {Record<string, string>} options @param {(key: string) => void} choose */
