@@ -43,13 +43,19 @@ class Opened:
 
     def ask(self, question, *asked):
         """Ask the engine in the page; typed arrays come back as lists, and −∞ and NaN as they are."""
+        return self.ask_all([(question, *asked)])[0]
+
+    def ask_all(self, questions):
+        """Ask several questions at once."""
         return self.page.evaluate(
-            """async ([question, asked]) => {
-                const plain = (value) => ArrayBuffer.isView(value) ? Array.from(value) : Array.isArray(value) ? value.map(plain)
-                    : value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([k, v]) => [k, plain(v)])) : value;
-                return plain(await explorer.engine.ask(question, ...asked));
+            """(questions) => {
+                const entries = (value, of) => Object.fromEntries(Object.entries(value).map(([k, v]) => [k, of(v)]));
+                const plain = (value) => ArrayBuffer.isView(value) ? Array.from(value)
+                    : Array.isArray(value) ? value.map(plain)
+                    : value && typeof value === "object" ? entries(value, plain) : value;
+                return Promise.all(questions.map(async (own) => plain(await explorer.engine.ask(...own))));
             }""",
-            [question, list(asked)],
+            [list(own) for own in questions],
         )
 
     def facts(self):

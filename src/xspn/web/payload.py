@@ -16,13 +16,14 @@ from xspn.core.logspace import safe_log
 from xspn.data.schema import Schema
 from xspn.graph.graph import Graph, summarize
 from xspn.graph.nodes import LeafNode, Node, Sum
-from xspn.inference.composition import Composition, Mark
+from xspn.inference.composition import Composition
 from xspn.leaves.base import Leaf, WebForm
 
 MOST_EDGES = 1_000_000
 MOST_NUMBERS = 8_000_000  # parameters of leaves
 MOST_CELLS = 4_000_000  # of a table that comes along
 MOST_CONTEXTS, MOST_BLOCKS, MOST_MARKS, DEEPEST = 40, 60, 8, 3
+LARGE = 50_000  # edges: of more, contexts have neither marks nor contexts of their own here
 SUM, PRODUCT, LEAF = 0, 1, 2
 
 
@@ -164,6 +165,7 @@ class _Structure:
         self.graph, self.schema = graph, schema
         self.composition = Composition(graph)
         self._told: set[int] = set()
+        self._is_large = graph.n_edges > LARGE
 
     def all_rows(self) -> dict[str, Any]:
         """Return the root: a mixture of contexts, or one context."""
@@ -175,7 +177,7 @@ class _Structure:
     def _contexts(self, mixture: Sum, depth: int) -> dict[str, Any]:
         own = self.composition.contexts(mixture)
         found = {"node": self.graph.id_of(mixture), "variables": list(mixture.scope), "total": len(own)}
-        if depth >= DEEPEST or self.graph.id_of(mixture) in self._told:
+        if depth >= (1 if self._is_large else DEEPEST) or self.graph.id_of(mixture) in self._told:
             return {**found, "contexts": []}
         self._told.add(self.graph.id_of(mixture))
         return {
@@ -184,7 +186,7 @@ class _Structure:
                 {
                     "node": self.graph.id_of(context),
                     "weight": weight,
-                    "marks": [self._mark(mark) for mark in self.composition.marks(context, mixture)[:MOST_MARKS]],
+                    "marks": self._marks(context, mixture),
                     **self._parts(context, depth + 1),
                 }
                 for weight, context in own[:MOST_CONTEXTS]
@@ -213,5 +215,9 @@ class _Structure:
     def _label(self, variable: int, code: int) -> str:
         return str(self.schema.label(variable, code))
 
-    def _mark(self, mark: Mark) -> list[Any]:
-        return [mark.variable, mark.value, mark.here, mark.overall]
+    def _marks(self, context: Node, mixture: Sum) -> list[tuple[int, int | None, float, float]] | None:
+        """Return what tells a context from the others; of large circuits nothing, as all of their leaves would be asked."""
+        if self._is_large:
+            return None
+        marks = self.composition.marks(context, mixture)[:MOST_MARKS]
+        return [(mark.variable, mark.value, mark.here, mark.overall) for mark in marks]

@@ -53,7 +53,10 @@ export class Circuit {
     for (let c = 0; c < this.width; c++) this.start[c + 1] = this.start[c] + this.sizes[c];
     this._readWeights(arrays.weights);
     this._readLeaves(header.kinds, arrays);
+    this.touched = new Uint8Array(this.nNodes);
     this.up = new Float64Array(this.nNodes);
+    this._evaluateNodes(new Float64Array(this.width).fill(NaN), this.touched.fill(1));
+    this.upOfNothing = this.up.slice();
     this.flow = new Float64Array(this.nNodes);
     this.outside = new Float64Array(this.nNodes);
   }
@@ -78,10 +81,13 @@ export class Circuit {
     this.tableStart = new Uint32Array(this.nNodes);
     /** @type {(LeafFamily | null)[]} */
     this.family = new Array(this.nNodes).fill(null);
+    /** @type {number[][]} the leaves that each column is in */
+    this.leavesOf = Array.from({ length: this.width }, () => []);
     let leaf = 0;
     for (let i = 0; i < this.nNodes; i++) {
       if (this.type[i] === SUM || this.type[i] === PRODUCT) continue;
       const columns = Uint32Array.from(variable.subarray(ofVariables[leaf], ofVariables[leaf + 1]));
+      for (const column of columns) this.leavesOf[column].push(i);
       if (kinds[kind[leaf]] === "table") {
         this.tableColumn[i] = columns[0];
         this.tableStart[i] = ofReals[leaf];
@@ -93,10 +99,27 @@ export class Circuit {
     }
   }
 
+  /** Mark the nodes that have one of some columns below them. @param {Iterable<number>} columns @param {Uint8Array} marks to write to */
+  mark(columns, marks) {
+    const { begin, child } = this;
+    marks.fill(0);
+    for (const column of columns) for (const leaf of this.leavesOf[column]) marks[leaf] = 1;
+    for (let i = 0; i < this.nNodes; i++) for (let e = begin[i]; e < begin[i + 1] && !marks[i]; e++) marks[i] = marks[child[e]];
+    return marks;
+  }
+
   /** log P of what a row knows at every node, in `up`; returns the root's. @param {Float64Array} x */
   evaluate(x) {
+    const known = Array.from(x.keys()).filter((column) => !Number.isNaN(x[column]));
+    this.up.set(this.upOfNothing);
+    return this._evaluateNodes(x, this.mark(known, this.touched));
+  }
+
+  /** @param {Float64Array} x @param {Uint8Array} touched the nodes whose value is not what it is without any facts */
+  _evaluateNodes(x, touched) {
     const { up, begin, child, logWeight, type } = this;
     for (let i = 0; i < this.nNodes; i++) {
+      if (!touched[i]) continue;
       const first = begin[i];
       const last = begin[i + 1];
       if (type[i] === PRODUCT) {
@@ -177,17 +200,18 @@ export class Circuit {
 
   /** P(row with one of its known cells changed) for every known cell and value, after `evaluate`: also of impossible rows. @param {Float64Array} x */
   changedCells(x) {
-    const { up, outside, begin, child, logWeight, type } = this;
+    const { up, outside, begin, child, logWeight, type, touched } = this;
     outside.fill(-Infinity);
     outside[this.root] = 0;
     const out = new ChangedCells(this.start, this.width);
     for (let i = this.root; i >= 0; i--) {
       const own = outside[i];
-      if (own === -Infinity) continue;
+      if (own === -Infinity || !touched[i]) continue;
       const first = begin[i];
       const last = begin[i + 1];
-      if (type[i] === SUM) for (let e = first; e < last; e++) outside[child[e]] = logAdd(outside[child[e]], own + logWeight[e]);
-      else if (type[i] === PRODUCT) {
+      if (type[i] === SUM) {
+        for (let e = first; e < last; e++) if (touched[child[e]]) outside[child[e]] = logAdd(outside[child[e]], own + logWeight[e]);
+      } else if (type[i] === PRODUCT) {
         let finite = 0;
         let impossible = 0;
         for (let e = first; e < last; e++) {
@@ -196,6 +220,7 @@ export class Circuit {
         }
         for (let e = first; e < last; e++) {
           const c = child[e];
+          if (!touched[c]) continue;
           const others = impossible - (up[c] === -Infinity ? 1 : 0) ? -Infinity : finite - (up[c] === -Infinity ? 0 : up[c]);
           outside[c] = logAdd(outside[c], own + others);
         }
@@ -266,10 +291,12 @@ export class Circuit {
       chosen[column] = 1;
       if (x[column] === 1) ones++;
     }
+    const unknown = columns.filter((column) => Number.isNaN(x[column]));
+    const above = this.mark(unknown, new Uint8Array(this.nNodes));
     /** @type {(Float64Array | null)[]} null: none of the columns is below, or nothing comes here */
     const found = new Array(this.nNodes).fill(null);
     for (let i = 0; i < this.nNodes; i++) {
-      if (this.flow[i] <= 0) continue;
+      if (this.flow[i] <= 0 || !above[i]) continue;
       if (this.type[i] === SUM) found[i] = this._mixedCounts(i, found);
       else if (this.type[i] === PRODUCT) {
         for (let e = this.begin[i]; e < this.begin[i + 1]; e++) {
@@ -278,13 +305,8 @@ export class Circuit {
           if (own) found[i] = before ? convolved(before, own) : own;
         }
       } else if (this.tableColumn[i] >= 0) {
-        if (chosen[this.tableColumn[i]] && Number.isNaN(x[this.tableColumn[i]])) {
-          found[i] = Float64Array.from([0, 1], (v) => Math.exp(this.logs[this.tableStart[i] + v]));
-        }
-      } else {
-        const family = /** @type {LeafFamily} */ (this.family[i]);
-        if (family.columns.some((column) => chosen[column] && Number.isNaN(x[column]))) found[i] = family.counts(x, chosen);
-      }
+        found[i] = Float64Array.from([0, 1], (v) => Math.exp(this.logs[this.tableStart[i] + v]));
+      } else found[i] = /** @type {LeafFamily} */ (this.family[i]).counts(x, chosen);
     }
     const counts = new Float64Array(columns.length + 1);
     (found[this.root] ?? Float64Array.of(1)).forEach((p, k) => (counts[k + ones] = p));

@@ -12,6 +12,10 @@ export class CountLeaf extends LeafFamily {
   constructor(columns, weights) {
     super(columns);
     this.weights = weights;
+    this.lastMissing = -1; // what was believed last is often asked again
+    this.lastOnes = -1;
+    this.zero = 0;
+    this.one = 0;
   }
   /** @param {Float64Array} x */
   key(x) {
@@ -47,14 +51,14 @@ export class CountLeaf extends LeafFamily {
   /** @param {Float64Array} x @param {number} weight @param {Beliefs} out */
   believe(x, weight, out) {
     const { missing, ones } = this.key(x);
-    let one = 0;
-    let zero = 0;
-    if (missing) {
+    if (missing && (missing !== this.lastMissing || ones !== this.lastOnes)) {
       const logs = [this.at(missing - 1, ones), this.at(missing - 1, ones + 1)];
       const total = logSum(logs);
-      zero = Math.exp(logs[0] - total);
-      one = Math.exp(logs[1] - total);
+      this.zero = Math.exp(logs[0] - total);
+      this.one = Math.exp(logs[1] - total);
+      [this.lastMissing, this.lastOnes] = [missing, ones];
     }
+    const { zero, one } = this;
     for (const column of this.columns) {
       if (Number.isNaN(x[column])) {
         out.add(column, 0, weight * zero);

@@ -138,7 +138,7 @@ async function start() {
     WIDE.addEventListener("change", () => app.show(WIDE.matches && app.shown === "variables" ? "contexts" : app.shown));
     app.show(WIDE.matches ? "contexts" : "variables");
     await state.followAddress();
-    Object.assign(window, { explorer: { state, engine, app } });
+    Object.assign(window, { explorer: { state, engine, app, ready: performance.now() } });
     document.documentElement.dataset.ready = "yes";
   } catch (error) {
     fill(holder, el("p", { class: "opening", role: "alert" }, TEXTS.failed + String(error)));

@@ -98,6 +98,7 @@ export class ContextsPanel {
     };
     const line = (/** @type {string} */ word, /** @type {[number, number | null, number, number][]} */ marks) =>
       marks.length ? el("p", { class: "marks" }, el("span", { class: "quiet" }, word), " ", ...marks.map(said)) : null;
+    if (!context.marks) return "";
     if (!context.marks.length) return el("p", { class: "marks quiet" }, TEXTS.marksNone);
     return el("div", {}, line(TEXTS.more, context.marks.filter(([, , here, overall]) => here > overall)), line(TEXTS.less, context.marks.filter(([, , here, overall]) => here <= overall)));
   }
