@@ -1,4 +1,4 @@
-"""A browser for the explorer's pages: Debian's Chromium, driven by Playwright; tests skip with a reason without them."""
+"""A browser for the explorer's pages: Debian's Chromium, driven by Playwright; without them tests skip."""
 
 import shutil
 

@@ -6,7 +6,15 @@ import pytest
 from xspn import XSPN, Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum
 
 GUESTS = [f"guest {i}" for i in range(4)]
-HOSTILE = ["<script>alert(1)</script>", "\"'&", "<img src=x onerror=alert(2)>", "{{model}}", "~tilde", "a=b&c#d", "__proto__"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"'&",
+    "<img src=x onerror=alert(2)>",
+    "{{model}}",
+    "~tilde",
+    "a=b&c#d",
+    "__proto__",
+]
 
 
 def party():
@@ -19,7 +27,7 @@ def party():
     hot = Product([Bernoulli(4, p=1.0), *context([0.0, 0.1, 0.2, 0.3, 0.4], 20.0, [0.7, 0.2, 0.1])])
     cold = Product([Bernoulli(4, p=0.0), *context([0.5, 0.3, 0.1, 0.1, 0.0], 10.0, [0.1, 0.2, 0.7])])
     names = [*GUESTS, "hot topic", "color", "degrees"]
-    labels = {**dict.fromkeys([*GUESTS, "hot topic"], ["no", "yes"]), "color": ["red", "green", "blue"]}
+    labels = {**dict.fromkeys([*GUESTS, "hot topic"], ("no", "yes")), "color": ["red", "green", "blue"]}
     return Circuit(Sum([0.4, 0.6], [hot, cold]), names=names, labels=labels)
 
 
@@ -192,8 +200,10 @@ def test_rows_of_a_table_the_least_usual_first(open_page, tmp_path):
 
 
 def test_names_are_text_whatever_they_are(open_page, tmp_path):
-    leaves = [Exchangeable.from_class_probabilities(range(len(HOSTILE)), np.full(len(HOSTILE) + 1, 1 / (len(HOSTILE) + 1)))]
-    labels = dict.fromkeys(range(len(HOSTILE)), ["</script><b>no</b>", "yes & 'so'"])
+    leaves = [
+        Exchangeable.from_class_probabilities(range(len(HOSTILE)), np.full(len(HOSTILE) + 1, 1 / (len(HOSTILE) + 1)))
+    ]
+    labels = dict.fromkeys(range(len(HOSTILE)), ("</script><b>no</b>", "yes & 'so'"))
     model = Circuit(Product([*leaves, Bernoulli(len(HOSTILE), p=0.5)]), names=[*HOSTILE, "plain"], labels=labels)
     shown = open_page(model.explore(tmp_path / "page.html", title="<b>&lt;title</b>"))
     assert shown.page.locator(".row .name").all_inner_texts() == [*HOSTILE, "plain"]

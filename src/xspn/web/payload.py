@@ -216,7 +216,7 @@ class _Structure:
         return str(self.schema.label(variable, code))
 
     def _marks(self, context: Node, mixture: Sum) -> list[tuple[int, int | None, float, float]] | None:
-        """Return what tells a context from the others; of large circuits nothing, as all of their leaves would be asked."""
+        """Return what tells a context from the others; nothing for large circuits, all of whose leaves it would ask."""
         if self._is_large:
             return None
         marks = self.composition.marks(context, mixture)[:MOST_MARKS]

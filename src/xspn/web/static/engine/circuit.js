@@ -45,15 +45,26 @@ export class Circuit {
     this.type = arrays.type;
     this.begin = begins(arrays.edges);
     this.child = Uint32Array.from(arrays.child);
-    this.nNodes = this.type.length;
+    this.nNodes = /** @type {number} */ (this.type.length);
+    /** @type {number} */
     this.root = this.nNodes - 1;
     this.sizes = new Int32Array(this.width);
     for (const variable of header.variables) this.sizes[variable.column] = variable.labels ? variable.labels.length : 0;
     this.start = new Int32Array(this.width + 1);
     for (let c = 0; c < this.width; c++) this.start[c + 1] = this.start[c] + this.sizes[c];
+    this.logWeight = new Float64Array(this.child.length);
+    /** @type {Float64Array} of tables: those of one leaf begin at tableStart */
+    this.logs = arrays.real;
+    this.tableColumn = new Int32Array(this.nNodes).fill(-1);
+    this.tableStart = new Uint32Array(this.nNodes);
+    /** @type {(LeafFamily | null)[]} */
+    this.family = new Array(this.nNodes).fill(null);
+    /** @type {number[][]} the leaves that each column is in */
+    this.leavesOf = Array.from({ length: this.width }, () => []);
     this._readWeights(arrays.weights);
     this._readLeaves(header.kinds, arrays);
     this.touched = new Uint8Array(this.nNodes);
+    /** @type {Float64Array} */
     this.up = new Float64Array(this.nNodes);
     this._evaluateNodes(new Float64Array(this.width).fill(NaN), this.touched.fill(1));
     this.upOfNothing = this.up.slice();
@@ -63,7 +74,6 @@ export class Circuit {
 
   /** Spread the weights of sums over all edges. @param {Float64Array} weights */
   _readWeights(weights) {
-    this.logWeight = new Float64Array(this.child.length);
     let at = 0;
     for (let i = 0; i < this.nNodes; i++) {
       if (this.type[i] === SUM) for (let e = this.begin[i]; e < this.begin[i + 1]; e++) this.logWeight[e] = weights[at++];
@@ -76,13 +86,6 @@ export class Circuit {
     const ofVariables = begins(arrays.variables);
     const ofIntegers = begins(arrays.integers);
     const ofReals = begins(arrays.reals);
-    this.logs = real; // of tables: those of one leaf begin at tableStart
-    this.tableColumn = new Int32Array(this.nNodes).fill(-1);
-    this.tableStart = new Uint32Array(this.nNodes);
-    /** @type {(LeafFamily | null)[]} */
-    this.family = new Array(this.nNodes).fill(null);
-    /** @type {number[][]} the leaves that each column is in */
-    this.leavesOf = Array.from({ length: this.width }, () => []);
     let leaf = 0;
     for (let i = 0; i < this.nNodes; i++) {
       if (this.type[i] === SUM || this.type[i] === PRODUCT) continue;

@@ -28,8 +28,8 @@ class App {
     this.tabs = new Map(["variables", ...Object.keys(this.panels)].map((key) => [key, button(TEXTS.panels[key], () => this.show(key), { role: "tab", id: `tab-${key}`, "aria-controls": `panel-${key}`, class: key })]));
     this.holders = new Map(Object.entries(this.panels).map(([key, panel]) => [key, el("div", { role: "tabpanel", id: `panel-${key}`, "aria-labelledby": `tab-${key}`, class: "panel" }, panel.node)]));
     this.list.node.id = "panel-variables";
-    this.tabBar = el("div", { role: "tablist", class: "tabs", "aria-label": TEXTS.panels.variables, onkeydown: (/** @type {KeyboardEvent} */ event) => this._tabKey(event) }, ...this.tabs.values());
-    this.second = el("div", { class: "second" }, this.tabBar);
+    this.tabBar = el("div", { role: "tablist", class: "tabs", "aria-label": TEXTS.views, onkeydown: (/** @type {KeyboardEvent} */ event) => this._tabKey(event) }, ...this.tabs.values());
+    this.second = el("section", { class: "second", "aria-label": TEXTS.views }, this.tabBar);
     this.node = el("main", {}, this.list.node, el("section", { class: "side", "aria-label": TEXTS.panels.contexts }, ...this.holders.values()));
     this.shown = "";
     this.sticky = el("div", { class: "sticky" }, this.facts.node, this.second);

@@ -24,6 +24,10 @@ class BlockCard {
     this.isBits = own.every((variable) => variable.labels?.length === 2);
     this.picture = el("div", { class: "picture" });
     this.text = el("p", { class: "expected" });
+    /** @type {import("./state.js").Scenario | null} the scenario that `was` is about */
+    this.reference = null;
+    /** @type {Float64Array | null} */
+    this.was = null;
     const names = own.slice(0, MOST_NAMES).map((variable) => button(variable.name, () => goTo(variable.column), { class: "name-chip" }));
     const left = own.length - names.length;
     this.node = el("article", { class: "block" },
@@ -147,10 +151,18 @@ export class ContextsPanel {
     const cards = this.open.filter(({ details }) => details.open && details.offsetParent).flatMap((own) => own.cards).filter((card) => card.isBits);
     if (!cards.length || !state.isPossible) return;
     const turn = ++this.asked;
-    const sets = cards.map((card) => card.block.variables);
-    const now = await state.engine.ask("counts", [...state.now.facts], sets);
-    const was = await state.engine.ask("counts", [...state.reference.facts], sets);
-    if (turn !== this.asked || !now) return;
-    cards.forEach((card, place) => card.draw(now[place], was?.[place] ?? null));
+    const { now, reference } = state;
+    for (const card of cards) { // one at a time, so that the next click never waits for all of them
+      if (card.reference !== reference) card.was = await this._counts(card, reference);
+      card.reference = reference;
+      const counts = turn === this.asked ? await this._counts(card, now) : null;
+      if (turn !== this.asked) return;
+      if (counts) card.draw(counts, card.was);
+    }
+  }
+  /** @param {BlockCard} card @param {import("./state.js").Scenario} scenario @returns {Promise<Float64Array | null>} */
+  async _counts(card, scenario) {
+    const found = await this.state.engine.ask("counts", [...scenario.facts], [card.block.variables]);
+    return found ? found[0] : null;
   }
 }

@@ -9,7 +9,7 @@ export function percent(p) {
   if (p >= 1 - 1e-12) return "100 %";
   if (own < 0.01) return "<0.01 %";
   if (own > 99.99) return ">99.99 %";
-  if (own < 1 || own > 99) return `${own.toFixed(own < 0.1 || own > 99.9 ? 2 : 1)} %`;
+  if (own < 1 || own > 99) return `${own.toFixed(own < 0.095 || own > 99.905 ? 2 : 1)} %`;
   return `${own.toFixed(own < 10 ? 1 : 0)} %`;
 }
 

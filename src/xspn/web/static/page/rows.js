@@ -24,6 +24,11 @@ export class RowsPanel {
     this.seed = 1;
     this.turn = 0;
     this.isSeen = false;
+    /** @type {number[]} rows of the table, the least usual first */
+    this.order = [];
+    this.rank = 0;
+    this.title = el("p", { class: "where", role: "status" });
+    this.cells = el("div", { class: "answers" });
     this.typical = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": TEXTS.typical });
     this.node = el("div", { class: "rows-panel" });
     if (state.scores) this.node.append(this._tableSection(state.scores));
@@ -66,9 +71,6 @@ export class RowsPanel {
   /** @param {Float64Array} scores */
   _tableSection(scores) {
     this.order = Array.from(scores, (_, row) => row).sort((a, b) => scores[a] - scores[b] || a - b);
-    this.rank = 0;
-    this.title = el("p", { class: "where", role: "status" });
-    this.cells = el("div", { class: "answers" });
     this.goToRow = el("input", { type: "number", min: 1, max: scores.length, "aria-label": TEXTS.goTo, onchange: () => this._goToRow() });
     return el("section", { class: "table-rows" }, el("h3", {}, TEXTS.table), el("p", { class: "intro" }, TEXTS.tableIntro(scores.length)),
       el("p", { class: "acts" }, button(TEXTS.previous, () => this.step(-1)), button(TEXTS.next, () => this.step(1)), el("label", {}, el("span", {}, TEXTS.goTo), this.goToRow)),
@@ -92,7 +94,7 @@ export class RowsPanel {
     const { model } = this.state;
     const values = new Map(found.evidence);
     const least = found.facts.filter((/** @type {any} */ fact) => fact.p !== null).sort((/** @type {any} */ a, /** @type {any} */ b) => a.p - b.p).slice(0, LEAST_EXPECTED);
-    const take = (/** @type {number | null} */ without) => this.state.replace(new Map(found.evidence.filter(([column]) => column !== without)));
+    const take = (/** @type {number | null} */ without) => this.state.replace(new Map(found.evidence.filter((/** @type {[number, number]} */ [column]) => column !== without)));
     fill(this.cells, el("h4", {}, TEXTS.leastExpected),
       ...least.map((/** @type {any} */ { column, p }) => el("div", { class: "told" }, button(TEXTS.fact(model.variable(column).name, model.label(column, values.get(column))), () => this.goTo(column), { class: "link" }), el("span", { class: p < 0.05 ? "share odd" : "share" }, percent(p)))),
       el("p", { class: "acts" }, button(TEXTS.loadRow, () => take(null)), least.length ? button(TEXTS.loadButLeast, () => take(least[0].column)) : null));

@@ -113,7 +113,7 @@ export function shareDialog(state, list) {
   const svg = () => drawingOf(state, list);
   const dialog = el("dialog", { class: "dialog", "aria-label": TEXTS.shareTitle },
     el("div", { class: "head" }, el("h2", {}, TEXTS.shareTitle), button(TEXTS.close, () => dialog.close())),
-    el("p", { class: "intro" }, TEXTS.shareLink), field(TEXTS.copyLink, location.href, 2), field(TEXTS.copyCommand, commandOf(state), 2), field(TEXTS.copyPython, codeOf(state), 6),
+    el("p", { class: "intro" }, TEXTS.shareLink), field(TEXTS.copyLink, location.href, 2), field(TEXTS.copyCommand, commandOf(state), 2), field(TEXTS.copyPython, codeOf(state), 9),
     el("h3", {}, TEXTS.exportTitle),
     el("p", { class: "acts" }, button(TEXTS.saveCsv, () => save("probabilities.csv", new Blob([csvOf(state)], { type: "text/csv" }))),
       button(TEXTS.saveSvg, () => save("probabilities.svg", new Blob([svg().outerHTML], { type: "image/svg+xml" }))), button(TEXTS.savePng, () => savePng(svg(), "probabilities.png"))));

@@ -29,6 +29,9 @@ export class State {
     /** @type {((state: State) => void)[]} */
     this.listeners = [];
     this.busy = false;
+    this.wasSliding = false;
+    /** @type {Promise<void>} */
+    this.running = Promise.resolve();
     this.depth = 0;
     this.notice = "";
     addEventListener("popstate", () => this.followAddress());
@@ -103,6 +106,7 @@ export class State {
 
   /** @param {boolean} sameStep */
   _writeAddress(sameStep) {
+    /** @type {Record<string, string>} */
     const settings = this.pinned ? { pin: this.model.address(this.pinned.facts) || "-" } : {};
     const address = `#${this.model.address(this.facts, settings)}`;
     if (!sameStep) this.depth++;

@@ -122,7 +122,8 @@ class NumberRow extends Row {
   constructor(variable, state) {
     super(variable, state);
     const [low, high] = /** @type {[number, number]} */ (state.spans.get(this.column));
-    [this.low, this.high] = [low, high];
+    this.low = low;
+    this.high = high;
     this.name = el("span", { class: "name", title: variable.name }, variable.name);
     this.text = el("span", { class: "share", title: TEXTS.numberTitle });
     this.picture = el("div", { class: "curve" });
@@ -161,9 +162,11 @@ export class VariableList {
   /** @param {State} state */
   constructor(state) {
     this.state = state;
+    /** @type {Row[]} */
     this.rows = state.model.variables.map((variable) => (variable.labels ? new ValueRow(variable, state) : new NumberRow(variable, state)));
     this.sort = "table";
     this.most = FIRST_ROWS;
+    /** @type {Row} the one that Tab reaches */
     this.active = this.rows[0];
     this.search = el("input", { type: "search", id: "search", placeholder: TEXTS.search, "aria-label": TEXTS.search, oninput: () => this.arrange() });
     this.sorting = this._menu(TEXTS.sorts, (key) => { this.sort = key; this.arrange(); });
