@@ -55,6 +55,8 @@ export class Circuit {
     this.logWeight = new Float64Array(this.child.length);
     /** @type {Float64Array} of tables: those of one leaf begin at tableStart */
     this.logs = arrays.real;
+    /** @type {Float64Array} */
+    this.chances = arrays.real.map(Math.exp); // of the same tables
     this.tableColumn = new Int32Array(this.nNodes).fill(-1);
     this.tableStart = new Uint32Array(this.nNodes);
     /** @type {(LeafFamily | null)[]} */
@@ -186,7 +188,7 @@ export class Circuit {
   /** What is believed of every column, after `passDown`. @param {Float64Array} x */
   beliefs(x) {
     const out = new Beliefs(this.start, this.sizes);
-    const { flow, logs } = this;
+    const { flow, chances } = this;
     for (let i = 0; i < this.nNodes; i++) {
       if (this.type[i] === SUM || this.type[i] === PRODUCT || flow[i] <= 0) continue;
       const column = this.tableColumn[i];
@@ -195,7 +197,7 @@ export class Circuit {
       else {
         const to = this.start[column];
         const from = this.tableStart[i];
-        for (let v = 0; v < this.sizes[column]; v++) out.p[to + v] += flow[i] * Math.exp(logs[from + v]);
+        for (let v = 0; v < this.sizes[column]; v++) out.p[to + v] += flow[i] * chances[from + v];
       }
     }
     return out;
@@ -308,7 +310,7 @@ export class Circuit {
           if (own) found[i] = before ? convolved(before, own) : own;
         }
       } else if (this.tableColumn[i] >= 0) {
-        found[i] = Float64Array.from([0, 1], (v) => Math.exp(this.logs[this.tableStart[i] + v]));
+        found[i] = Float64Array.from([0, 1], (v) => this.chances[this.tableStart[i] + v]);
       } else found[i] = /** @type {LeafFamily} */ (this.family[i]).counts(x, chosen);
     }
     const counts = new Float64Array(columns.length + 1);

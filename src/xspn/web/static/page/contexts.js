@@ -11,6 +11,8 @@ import { TEXTS } from "./texts.js";
 /** @typedef {import("./model.js").Block} Block */
 
 const MOST_NAMES = 24;
+const LARGE = 50000; // edges
+const PAUSE = 250; // milliseconds
 
 /** A block of variables: its law in words, how many of them, and a way to set all. */
 class BlockCard {
@@ -152,6 +154,10 @@ export class ContextsPanel {
     if (!cards.length || !state.isPossible) return;
     const turn = ++this.asked;
     const { now, reference } = state;
+    if (state.model.header.size.edges > LARGE) { // a click that follows at once comes first
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      if (turn !== this.asked) return;
+    }
     for (const card of cards) { // one at a time, so that the next click never waits for all of them
       if (card.reference !== reference) card.was = await this._counts(card, reference);
       card.reference = reference;
