@@ -90,9 +90,13 @@ export class Answers {
       const parts = changed.normals[column];
       const others = logSum(parts.map((part) => part.log));
       if (others === -Infinity) return { column, p: null, log: others };
-      let below = 0;
-      for (const part of parts) below += Math.exp(part.log - others) * normalCdf((value - part.mean) / part.std);
-      return { column, p: log === -Infinity ? 0 : 2 * Math.min(below, 1 - below), log: others };
+      let [below, above] = [0, 0]; // both, as a small one cannot be told from 1 less the other
+      for (const part of parts) {
+        const z = (value - part.mean) / part.std;
+        below += Math.exp(part.log - others) * normalCdf(z);
+        above += Math.exp(part.log - others) * normalCdf(-z);
+      }
+      return { column, p: log === -Infinity ? 0 : Math.min(1, 2 * Math.min(below, above)), log: others };
     });
   }
 
