@@ -74,7 +74,9 @@ export class Answers {
   /** The log-probability (density) of one fact alone. @param {number} column @param {number} value */
   _priorLog(column, value) {
     if (this.circuit.sizes[column]) return Math.log(this.prior.of(column)[value]);
-    return logSum(this.prior.normals[column].map(({ weight, mean, std }) => Math.log(weight) + logNormal(value, mean, std)));
+    return logSum(
+      this.prior.normals[column].map(({ weight, mean, std }) => Math.log(weight) + logNormal(value, mean, std)),
+    );
   }
 
   /** How likely each fact is given all others; for numbers how likely one is so far out. `log` is log P(the others). @param {Float64Array} x @param {Evidence} evidence @param {number} log @returns {Surprise[]} */
@@ -131,7 +133,9 @@ export class Answers {
     const now = this._beliefs(x);
     const chances = Array.from(now.of(target));
     const entropy = -chances.reduce((sum, p) => sum + (p > 0 ? p * Math.log2(p) : 0), 0);
-    const cuts = new Map(this.reals.filter((column) => Number.isNaN(x[column])).map((column) => [column, this._cuts(now, column)]));
+    const cuts = new Map(
+      this.reals.filter((column) => Number.isNaN(x[column])).map((column) => [column, this._cuts(now, column)]),
+    );
     const gain = new Float64Array(this.circuit.width);
     chances.forEach((chance, value) => {
       if (chance <= 0) return;

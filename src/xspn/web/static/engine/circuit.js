@@ -78,7 +78,8 @@ export class Circuit {
   _readWeights(weights) {
     let at = 0;
     for (let i = 0; i < this.nNodes; i++) {
-      if (this.type[i] === SUM) for (let e = this.begin[i]; e < this.begin[i + 1]; e++) this.logWeight[e] = weights[at++];
+      if (this.type[i] === SUM)
+        for (let e = this.begin[i]; e < this.begin[i + 1]; e++) this.logWeight[e] = weights[at++];
     }
   }
 
@@ -98,7 +99,12 @@ export class Circuit {
         this.tableStart[i] = ofReals[leaf];
       } else {
         const own = real.subarray(ofReals[leaf], ofReals[leaf + 1]);
-        this.family[i] = leafOf(kinds[kind[leaf]], columns, own, integer.subarray(ofIntegers[leaf], ofIntegers[leaf + 1]));
+        this.family[i] = leafOf(
+          kinds[kind[leaf]],
+          columns,
+          own,
+          integer.subarray(ofIntegers[leaf], ofIntegers[leaf + 1]),
+        );
       }
       leaf++;
     }
@@ -109,7 +115,8 @@ export class Circuit {
     const { begin, child } = this;
     marks.fill(0);
     for (const column of columns) for (const leaf of this.leavesOf[column]) marks[leaf] = 1;
-    for (let i = 0; i < this.nNodes; i++) for (let e = begin[i]; e < begin[i + 1] && !marks[i]; e++) marks[i] = marks[child[e]];
+    for (let i = 0; i < this.nNodes; i++)
+      for (let e = begin[i]; e < begin[i + 1] && !marks[i]; e++) marks[i] = marks[child[e]];
     return marks;
   }
 
@@ -180,7 +187,8 @@ export class Circuit {
         for (let e = first; e < last; e++) if (logWeight[e] > -Infinity && up[child[e]] > top) top = up[child[e]];
         let sum = 0;
         for (let e = first; e < last; e++) sum += Math.exp(logWeight[e] + (up[child[e]] - top));
-        for (let e = first; e < last; e++) flow[child[e]] += (own / sum) * Math.exp(logWeight[e] + (up[child[e]] - top));
+        for (let e = first; e < last; e++)
+          flow[child[e]] += (own / sum) * Math.exp(logWeight[e] + (up[child[e]] - top));
       }
     }
   }
@@ -215,7 +223,8 @@ export class Circuit {
       const first = begin[i];
       const last = begin[i + 1];
       if (type[i] === SUM) {
-        for (let e = first; e < last; e++) if (touched[child[e]]) outside[child[e]] = logAdd(outside[child[e]], own + logWeight[e]);
+        for (let e = first; e < last; e++)
+          if (touched[child[e]]) outside[child[e]] = logAdd(outside[child[e]], own + logWeight[e]);
       } else if (type[i] === PRODUCT) {
         let finite = 0;
         let impossible = 0;
@@ -226,7 +235,8 @@ export class Circuit {
         for (let e = first; e < last; e++) {
           const c = child[e];
           if (!touched[c]) continue;
-          const others = impossible - (up[c] === -Infinity ? 1 : 0) ? -Infinity : finite - (up[c] === -Infinity ? 0 : up[c]);
+          const others =
+            impossible - (up[c] === -Infinity ? 1 : 0) ? -Infinity : finite - (up[c] === -Infinity ? 0 : up[c]);
           outside[c] = logAdd(outside[c], own + others);
         }
       } else this._changeLeaf(i, x, own, out);

@@ -69,7 +69,9 @@ export class CountLeaf extends LeafFamily {
   /** @param {Float64Array} x @param {number} outside @param {Alternatives} out */
   alternatives(x, outside, out) {
     const { missing, ones } = this.key(x);
-    const logs = [ones - 1, ones, ones + 1].map((t) => (t < 0 || t + missing > this.columns.length ? -Infinity : outside + this.at(missing, t)));
+    const logs = [ones - 1, ones, ones + 1].map((t) =>
+      t < 0 || t + missing > this.columns.length ? -Infinity : outside + this.at(missing, t),
+    );
     for (const column of this.columns) {
       if (Number.isNaN(x[column])) continue;
       const own = x[column];
@@ -81,7 +83,12 @@ export class CountLeaf extends LeafFamily {
   fill(x, out, random) {
     const { missing, ones } = this.key(x);
     const own = this.weights.subarray(ones, ones + missing + 1);
-    const needed = random ? drawn(own.map((w, j) => w + logBinomials(missing)[j]), random) : argMax(own);
+    const needed = random
+      ? drawn(
+          own.map((w, j) => w + logBinomials(missing)[j]),
+          random,
+        )
+      : argMax(own);
     shuffled(this.unknown(x), random).forEach((column, rank) => (out[column] = rank < needed ? 1 : 0));
   }
   /** @param {Float64Array} x @param {Uint8Array} chosen */
@@ -156,11 +163,17 @@ export class ClassesLeaf extends LeafFamily {
   fill(x, out, random) {
     const seen = this.seen(x);
     const joint = this.joint(seen);
-    const t = random ? drawn(joint, random) : argMax(joint.map((log, i) => (log === -Infinity ? log : this.weights[i])));
+    const t = random
+      ? drawn(joint, random)
+      : argMax(joint.map((log, i) => (log === -Infinity ? log : this.weights[i])));
     this.compositionsOf(t).forEach((counts, g) => {
-      const order = shuffled(this.groups[g].filter((column) => Number.isNaN(x[column])), random);
+      const order = shuffled(
+        this.groups[g].filter((column) => Number.isNaN(x[column])),
+        random,
+      );
       let rank = 0;
-      for (let v = 0; v < this.k; v++) for (let i = seen[g][v]; i < counts[v] && rank < order.length; i++) out[order[rank++]] = v;
+      for (let v = 0; v < this.k; v++)
+        for (let i = seen[g][v]; i < counts[v] && rank < order.length; i++) out[order[rank++]] = v;
     });
   }
   /** @param {Float64Array} x @param {number} weight @param {Beliefs} out */
@@ -207,7 +220,9 @@ export class ClassesLeaf extends LeafFamily {
   /** Bits only: how many of the chosen ones in each group, and how many ways. @param {Float64Array} x @param {Uint8Array} chosen */
   counts(x, chosen) {
     const seen = this.seen(x);
-    const inside = this.groups.map((group) => group.filter((column) => chosen[column] && Number.isNaN(x[column])).length);
+    const inside = this.groups.map(
+      (group) => group.filter((column) => chosen[column] && Number.isNaN(x[column])).length,
+    );
     const logs = new Array(inside.reduce((a, b) => a + b, 0) + 1).fill(-Infinity);
     const visit = (/** @type {number} */ g, /** @type {number} */ ones, /** @type {number} */ ways) => {
       if (g === this.groups.length) {
@@ -267,7 +282,9 @@ export class TotalLeaf extends LeafFamily {
     let left = missing;
     for (const column of this.unknown(x)) {
       const ways = logSumCounts(--left, this.k);
-      const logs = Array.from({ length: this.k }, (_, v) => (rest - v >= 0 && rest - v < ways.length ? ways[rest - v] : -Infinity));
+      const logs = Array.from({ length: this.k }, (_, v) =>
+        rest - v >= 0 && rest - v < ways.length ? ways[rest - v] : -Infinity,
+      );
       const value = random ? drawn(logs, random) : logs.findIndex((log) => log > -Infinity);
       out[column] = value;
       rest -= value;

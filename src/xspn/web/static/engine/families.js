@@ -10,14 +10,23 @@ import { AlikeLeaf, NormalLeaf, NormalsLeaf } from "./normals.js";
 export function leafOf(kind, columns, reals, integers) {
   const n = columns.length;
   switch (kind) {
-    case "normal": return new NormalLeaf(columns, reals[0], reals[1]);
-    case "count": return new CountLeaf(columns, reals);
-    case "classes": return new ClassesLeaf(columns, reals, integers);
-    case "total": return new TotalLeaf(columns, reals, integers[0]);
-    case "tree": return new TreeLeaf(columns, reals, integers);
-    case "joint": return new JointLeaf(columns, reals, integers);
-    case "normals": return new NormalsLeaf(columns, reals.subarray(0, n), reals.subarray(n));
-    case "alike": return new AlikeLeaf(columns, reals[0], reals[1], reals[2]);
-    default: throw new Error(`unknown kind of leaf: ${kind}`);
+    case "normal":
+      return new NormalLeaf(columns, reals[0], reals[1]);
+    case "count":
+      return new CountLeaf(columns, reals);
+    case "classes":
+      return new ClassesLeaf(columns, reals, integers);
+    case "total":
+      return new TotalLeaf(columns, reals, integers[0]);
+    case "tree":
+      return new TreeLeaf(columns, reals, integers);
+    case "joint":
+      return new JointLeaf(columns, reals, integers);
+    case "normals":
+      return new NormalsLeaf(columns, reals.subarray(0, n), reals.subarray(n));
+    case "alike":
+      return new AlikeLeaf(columns, reals[0], reals[1], reals[2]);
+    default:
+      throw new Error(`unknown kind of leaf: ${kind}`);
   }
 }

@@ -105,7 +105,9 @@ export class NormalsLeaf extends LeafFamily {
   /** @param {Float64Array} x @param {number} weight @param {Beliefs} out */
   believe(x, weight, out) {
     const [seen, rest] = this.split(x);
-    this.conditional(x, seen, rest).forEach(({ mean, std }, r) => out.addNormal(this.columns[rest[r]], weight, mean, std));
+    this.conditional(x, seen, rest).forEach(({ mean, std }, r) =>
+      out.addNormal(this.columns[rest[r]], weight, mean, std),
+    );
   }
   /** @param {Float64Array} x @param {number} outside @param {Alternatives} out */
   alternatives(x, outside, out) {
@@ -154,14 +156,21 @@ export class AlikeLeaf extends LeafFamily {
       }
     }
     const ofMean = this.apart + known * this.shared;
-    return { known, total, ofMean, mean: this.mean + (this.shared * total) / ofMean, shared: (this.shared * this.apart) / ofMean };
+    return {
+      known,
+      total,
+      ofMean,
+      mean: this.mean + (this.shared * total) / ofMean,
+      shared: (this.shared * this.apart) / ofMean,
+    };
   }
   /** @param {Float64Array} x */
   logp(x) {
     const { known, total, ofMean } = this.given(x);
     if (!known) return 0;
     let apart = 0;
-    for (const column of this.columns) if (!Number.isNaN(x[column])) apart += (x[column] - this.mean - total / known) ** 2;
+    for (const column of this.columns)
+      if (!Number.isNaN(x[column])) apart += (x[column] - this.mean - total / known) ** 2;
     const quadratic = apart / this.apart + (total * total) / known / ofMean;
     return -0.5 * (known * Math.log(2 * Math.PI) + (known - 1) * Math.log(this.apart) + Math.log(ofMean) + quadratic);
   }

@@ -107,7 +107,9 @@ export function compositions(n, k) {
   if (!found) {
     found = [];
     if (k === 1) found.push([n]);
-    else for (let first = 0; first <= n; first++) for (const rest of compositions(n - first, k - 1)) found.push([first, ...rest]);
+    else
+      for (let first = 0; first <= n; first++)
+        for (const rest of compositions(n - first, k - 1)) found.push([first, ...rest]);
     knownCompositions.set(key, found);
   }
   return found;

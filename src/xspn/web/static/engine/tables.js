@@ -70,7 +70,8 @@ export class TreeLeaf extends LeafFamily {
         const above = this.parents[i] < 0 ? 1 - u : own[2 * this.parents[i] + u];
         if (above <= 0) continue;
         const total = this.message(i, u, up, false);
-        for (const v of [0, 1]) own[2 * i + v] += above * Math.exp(up[2 * i + v] + this.logs[4 * i + 2 * u + v] - total);
+        for (const v of [0, 1])
+          own[2 * i + v] += above * Math.exp(up[2 * i + v] + this.logs[4 * i + 2 * u + v] - total);
       }
       out.add(this.columns[i], 0, weight * own[2 * i]);
       out.add(this.columns[i], 1, weight * own[2 * i + 1]);
@@ -91,7 +92,9 @@ export class TreeLeaf extends LeafFamily {
       });
       found[i] = [0, 1].map((u) => {
         const whole = this.message(i, u, up, false);
-        const [zero, one] = [0, 1].map((v) => (whole === -Infinity ? 1 - v : Math.exp(up[2 * i + v] + this.logs[4 * i + 2 * u + v] - whole)));
+        const [zero, one] = [0, 1].map((v) =>
+          whole === -Infinity ? 1 - v : Math.exp(up[2 * i + v] + this.logs[4 * i + 2 * u + v] - whole),
+        );
         return own[0].map((p, k) => zero * p + one * own[1][k]);
       });
       if (this.parents[i] < 0) total = convolved(total, found[i][0]);
@@ -121,7 +124,10 @@ export class JointLeaf extends LeafFamily {
   /** The logarithms of assignments that agree with a row, −inf for others. @param {Float64Array} x */
   agreeing(x) {
     return this.logs.map((log, place) =>
-      this.columns.every((column, i) => Number.isNaN(x[column]) || x[column] === this.valueAt(place, i)) ? log : -Infinity);
+      this.columns.every((column, i) => Number.isNaN(x[column]) || x[column] === this.valueAt(place, i))
+        ? log
+        : -Infinity,
+    );
   }
   /** @param {Float64Array} x */
   logp(x) {

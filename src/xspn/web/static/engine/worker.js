@@ -6,7 +6,13 @@ import { Answers } from "./answers.js";
 let answers;
 
 const TYPES = /** @type {Record<string, any>} */ ({
-  uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, int8: Int8Array, int16: Int16Array, int32: Int32Array, float64: Float64Array,
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  int8: Int8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  float64: Float64Array,
 });
 
 /** The arrays of a page, by name. @param {Record<string, [string, number, number]>} places @param {string} data compressed, in base 64 */
@@ -14,7 +20,9 @@ async function readArrays(places, data) {
   const bytes = Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   const buffer = await new Response(stream).arrayBuffer();
-  return Object.fromEntries(Object.entries(places).map(([name, [type, at, length]]) => [name, new TYPES[type](buffer, at, length)]));
+  return Object.fromEntries(
+    Object.entries(places).map(([name, [type, at, length]]) => [name, new TYPES[type](buffer, at, length)]),
+  );
 }
 
 /** @type {Record<string, (...asked: any[]) => any>} */

@@ -21,24 +21,66 @@ class App {
     this.state = state;
     this.list = new VariableList(state);
     this.facts = new FactsBar(state);
-    const goTo = (/** @type {number} */ column) => { if (!WIDE.matches) this.show("variables"); this.list.goTo(column); };
+    const goTo = (/** @type {number} */ column) => {
+      if (!WIDE.matches) this.show("variables");
+      this.list.goTo(column);
+    };
     this.panels = /** @type {Record<string, {node: any, update?: () => any, show?: (isSeen: boolean) => void}>} */ ({
-      contexts: new ContextsPanel(state, goTo), ask: new AskPanel(state, goTo), rows: new RowsPanel(state, goTo), compare: new ComparePanel(state, goTo),
+      contexts: new ContextsPanel(state, goTo),
+      ask: new AskPanel(state, goTo),
+      rows: new RowsPanel(state, goTo),
+      compare: new ComparePanel(state, goTo),
     });
-    this.tabs = new Map(["variables", ...Object.keys(this.panels)].map((key) => [key, button(TEXTS.panels[key], () => this.show(key), { role: "tab", id: `tab-${key}`, "aria-controls": `panel-${key}`, class: key })]));
-    this.holders = new Map(Object.entries(this.panels).map(([key, panel]) => [key, el("div", { role: "tabpanel", id: `panel-${key}`, "aria-labelledby": `tab-${key}`, class: "panel" }, panel.node)]));
+    this.tabs = new Map(
+      ["variables", ...Object.keys(this.panels)].map((key) => [
+        key,
+        button(TEXTS.panels[key], () => this.show(key), {
+          role: "tab",
+          id: `tab-${key}`,
+          "aria-controls": `panel-${key}`,
+          class: key,
+        }),
+      ]),
+    );
+    this.holders = new Map(
+      Object.entries(this.panels).map(([key, panel]) => [
+        key,
+        el(
+          "div",
+          { role: "tabpanel", id: `panel-${key}`, "aria-labelledby": `tab-${key}`, class: "panel" },
+          panel.node,
+        ),
+      ]),
+    );
     this.list.node.id = "panel-variables";
-    this.tabBar = el("div", { role: "tablist", class: "tabs", "aria-label": TEXTS.views, onkeydown: (/** @type {KeyboardEvent} */ event) => this._tabKey(event) }, ...this.tabs.values());
+    this.tabBar = el(
+      "div",
+      {
+        role: "tablist",
+        class: "tabs",
+        "aria-label": TEXTS.views,
+        onkeydown: (/** @type {KeyboardEvent} */ event) => this._tabKey(event),
+      },
+      ...this.tabs.values(),
+    );
     this.second = el("section", { class: "second", "aria-label": TEXTS.views }, this.tabBar);
-    this.node = el("main", {}, this.list.node, el("section", { class: "side", "aria-label": TEXTS.panels.contexts }, ...this.holders.values()));
+    this.node = el(
+      "main",
+      {},
+      this.list.node,
+      el("section", { class: "side", "aria-label": TEXTS.panels.contexts }, ...this.holders.values()),
+    );
     this.shown = "";
     this.sticky = el("div", { class: "sticky" }, this.facts.node, this.second);
-    new ResizeObserver(() => document.documentElement.style.setProperty("--top", `${this.sticky.offsetHeight}px`)).observe(this.sticky);
+    new ResizeObserver(() =>
+      document.documentElement.style.setProperty("--top", `${this.sticky.offsetHeight}px`),
+    ).observe(this.sticky);
   }
   /** Show a panel; on narrow screens one at a time, the list of variables being one of them. @param {string} key */
   show(key) {
     this.shown = key;
-    if (WIDE.matches) this.second.prepend(this.list.tools); // stays in sight beside the tabs
+    if (WIDE.matches)
+      this.second.prepend(this.list.tools); // stays in sight beside the tabs
     else this.list.node.prepend(this.list.tools);
     const side = key === "variables" ? (WIDE.matches ? "contexts" : "") : key;
     for (const [name, tab] of this.tabs) {
@@ -83,7 +125,13 @@ class App {
     }
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const acts = /** @type {Record<string, () => void>} */ ({
-      "/": () => this.list.search.focus(), u: () => this.state.undo(), c: () => { if (this.state.facts.size) this.state.replace(new Map()); }, p: () => this.state.pin(), "?": () => this.help(),
+      "/": () => this.list.search.focus(),
+      u: () => this.state.undo(),
+      c: () => {
+        if (this.state.facts.size) this.state.replace(new Map());
+      },
+      p: () => this.state.pin(),
+      "?": () => this.help(),
     });
     if (acts[event.key]) {
       acts[event.key]();
@@ -96,10 +144,18 @@ class App {
     dialog.showModal();
   }
   help() {
-    const dialog = el("dialog", { class: "dialog", "aria-label": TEXTS.helpTitle },
-      el("div", { class: "head" }, el("h2", {}, TEXTS.helpTitle), button(TEXTS.close, () => dialog.close())),
+    const dialog = el(
+      "dialog",
+      { class: "dialog", "aria-label": TEXTS.helpTitle },
+      el(
+        "div",
+        { class: "head" },
+        el("h2", {}, TEXTS.helpTitle),
+        button(TEXTS.close, () => dialog.close()),
+      ),
       ...TEXTS.helpText.map((text) => el("p", {}, text)),
-      el("dl", { class: "keys" }, ...TEXTS.keys.flatMap(([key, text]) => [el("dt", {}, key), el("dd", {}, text)])));
+      el("dl", { class: "keys" }, ...TEXTS.keys.flatMap(([key, text]) => [el("dt", {}, key), el("dd", {}, text)])),
+    );
     dialog.addEventListener("close", () => dialog.remove());
     this.open(dialog);
   }
@@ -111,7 +167,9 @@ class App {
 /** Change between light and dark; the system's choice counts until then. */
 function changeTheme() {
   const root = document.documentElement;
-  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const isDark = root.dataset.theme
+    ? root.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = isDark ? "light" : "dark";
 }
 
@@ -129,9 +187,23 @@ async function start() {
   try {
     const state = new State(model, engine, await engine.ask("open", header, model.shownNodes()));
     const app = new App(state);
-    const top = el("header", { class: "top" },
-      el("div", {}, el("h1", {}, model.title), el("p", { class: "subtitle" }, TEXTS.subtitle(model.variables.length, header.size.nodes))),
-      el("nav", { class: "acts", "aria-label": TEXTS.share }, button(TEXTS.share, () => app.share()), button("◐", changeTheme, { "aria-label": TEXTS.theme, title: TEXTS.theme }), button("?", () => app.help(), { "aria-label": TEXTS.help, title: TEXTS.help })));
+    const top = el(
+      "header",
+      { class: "top" },
+      el(
+        "div",
+        {},
+        el("h1", {}, model.title),
+        el("p", { class: "subtitle" }, TEXTS.subtitle(model.variables.length, header.size.nodes)),
+      ),
+      el(
+        "nav",
+        { class: "acts", "aria-label": TEXTS.share },
+        button(TEXTS.share, () => app.share()),
+        button("◐", changeTheme, { "aria-label": TEXTS.theme, title: TEXTS.theme }),
+        button("?", () => app.help(), { "aria-label": TEXTS.help, title: TEXTS.help }),
+      ),
+    );
     fill(holder, top, app.sticky, app.node);
     state.listeners.push(() => app.update());
     document.addEventListener("keydown", (event) => app.key(event));

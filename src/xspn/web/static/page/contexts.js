@@ -22,7 +22,10 @@ class BlockCard {
     this.state = state;
     const { model } = state;
     const own = block.variables.map((column) => model.variable(column));
-    this.labels = own[0].labels && own.every((variable) => String(variable.labels) === String(own[0].labels)) ? own[0].labels : null;
+    this.labels =
+      own[0].labels && own.every((variable) => String(variable.labels) === String(own[0].labels))
+        ? own[0].labels
+        : null;
     this.isBits = own.every((variable) => variable.labels?.length === 2);
     this.picture = el("div", { class: "picture" });
     this.text = el("p", { class: "expected" });
@@ -30,27 +33,50 @@ class BlockCard {
     this.reference = null;
     /** @type {Float64Array | null} */
     this.was = null;
-    const names = own.slice(0, MOST_NAMES).map((variable) => button(variable.name, () => goTo(variable.column), { class: "name-chip" }));
+    const names = own
+      .slice(0, MOST_NAMES)
+      .map((variable) => button(variable.name, () => goTo(variable.column), { class: "name-chip" }));
     const left = own.length - names.length;
-    this.node = el("article", { class: "block" },
+    this.node = el(
+      "article",
+      { class: "block" },
       el("p", { class: "law" }, TEXTS.law(own.length, block.law)),
-      this.isBits ? this.picture : null, this.isBits ? this.text : null,
+      this.isBits ? this.picture : null,
+      this.isBits ? this.text : null,
       el("p", { class: "names" }, ...names, left > 0 ? el("span", { class: "quiet" }, ` +${left}`) : null),
-      this.labels ? this._setAll(this.labels) : null);
+      this.labels ? this._setAll(this.labels) : null,
+    );
   }
   /** @param {string[]} labels */
   _setAll(labels) {
     const { variables } = this.block;
-    return el("p", { class: "set-all" }, el("span", { class: "quiet" }, TEXTS.setAll),
-      ...(labels.length <= 6 ? labels : []).map((label, value) => button(label, () => this.state.set(variables.map((column) => [column, value])), { class: "value", "aria-label": TEXTS.setAllTo(label) })),
-      button(TEXTS.clear, () => this.state.set(variables.map((column) => [column, null])), { class: "value" }));
+    return el(
+      "p",
+      { class: "set-all" },
+      el("span", { class: "quiet" }, TEXTS.setAll),
+      ...(labels.length <= 6 ? labels : []).map((label, value) =>
+        button(label, () => this.state.set(variables.map((column) => [column, value])), {
+          class: "value",
+          "aria-label": TEXTS.setAllTo(label),
+        }),
+      ),
+      button(TEXTS.clear, () => this.state.set(variables.map((column) => [column, null])), { class: "value" }),
+    );
   }
   /** @param {Float64Array} now @param {Float64Array | null} was */
   draw(now, was) {
     const mean = now.reduce((sum, p, k) => sum + k * p, 0);
     const mode = now.indexOf(Math.max(...now));
-    fill(this.picture, histogram(now, was, TEXTS.histogram(now.length - 1, String(mode))), el("div", { class: "ends" }, el("span", {}, "0"), el("span", {}, String(now.length - 1))));
-    this.text.textContent = TEXTS.expected(number(Number(mean.toFixed(1))), now.length - 1, this.labels ? this.labels[1] : "1");
+    fill(
+      this.picture,
+      histogram(now, was, TEXTS.histogram(now.length - 1, String(mode))),
+      el("div", { class: "ends" }, el("span", {}, "0"), el("span", {}, String(now.length - 1))),
+    );
+    this.text.textContent = TEXTS.expected(
+      number(Number(mean.toFixed(1))),
+      now.length - 1,
+      this.labels ? this.labels[1] : "1",
+    );
   }
 }
 
@@ -76,17 +102,29 @@ export class ContextsPanel {
     }
     const shown = structure.contexts;
     this.node.append(el("p", { class: "intro" }, TEXTS.contextsIntro(structure.total ?? shown.length)));
-    this.node.append(...shown.map((/** @type {Context} */ context, /** @type {number} */ place) => this._context(context, place, structure.node, place < 1)));
+    this.node.append(
+      ...shown.map((/** @type {Context} */ context, /** @type {number} */ place) =>
+        this._context(context, place, structure.node, place < 1),
+      ),
+    );
     this.rest = structure.total > shown.length ? el("p", { class: "quiet" }) : null;
     if (this.rest) this.node.append(this.rest);
   }
   /** @param {Context} context @param {number} place @param {number} above @param {boolean} isOpen */
   _context(context, place, above, isOpen) {
-    const bar = el("span", { class: "bar", "aria-hidden": "true" }, el("i", { class: "now" }), el("i", { class: "was" }));
+    const bar = el(
+      "span",
+      { class: "bar", "aria-hidden": "true" },
+      el("i", { class: "now" }),
+      el("i", { class: "was" }),
+    );
     const share = el("span", { class: "share" });
     this.bars.push({ node: context.node, above, bar, share });
-    const details = el("details", { class: "context" },
-      el("summary", {}, el("span", { class: "title" }, TEXTS.context(place + 1)), bar, share));
+    const details = el(
+      "details",
+      { class: "context" },
+      el("summary", {}, el("span", { class: "title" }, TEXTS.context(place + 1)), bar, share),
+    );
     details.open = isOpen;
     details.append(this._marks(context));
     this._parts(details, context, isOpen);
@@ -99,20 +137,39 @@ export class ContextsPanel {
       const variable = model.variable(column);
       const what = value === null ? number(here, variable.whole) : percent(here);
       const usual = value === null ? number(overall, variable.whole) : percent(overall);
-      const name = value === null || (variable.plain && value === 1) ? variable.name : TEXTS.fact(variable.name, model.label(column, value));
+      const name =
+        value === null || (variable.plain && value === 1)
+          ? variable.name
+          : TEXTS.fact(variable.name, model.label(column, value));
       return el("span", { class: "mark" }, name, " ", el("b", {}, what), el("span", { class: "quiet" }, ` (${usual})`));
     };
     const line = (/** @type {string} */ word, /** @type {[number, number | null, number, number][]} */ marks) =>
       marks.length ? el("p", { class: "marks" }, el("span", { class: "quiet" }, word), " ", ...marks.map(said)) : null;
     if (!context.marks) return "";
     if (!context.marks.length) return el("p", { class: "marks quiet" }, TEXTS.marksNone);
-    return el("div", {}, line(TEXTS.more, context.marks.filter(([, , here, overall]) => here > overall)), line(TEXTS.less, context.marks.filter(([, , here, overall]) => here <= overall)));
+    return el(
+      "div",
+      {},
+      line(
+        TEXTS.more,
+        context.marks.filter(([, , here, overall]) => here > overall),
+      ),
+      line(
+        TEXTS.less,
+        context.marks.filter(([, , here, overall]) => here <= overall),
+      ),
+    );
   }
   /** @param {any} into @param {{blocks: Block[], mixtures: Mixture[], alone: number[]}} parts @param {boolean} isOpen */
   _parts(into, parts, isOpen) {
     const cards = parts.blocks.map((block) => new BlockCard(block, this.state, this.goTo));
     if (cards.length) {
-      const details = el("details", { class: "blocks" }, el("summary", {}, TEXTS.blocks(cards.length)), ...cards.map((card) => card.node));
+      const details = el(
+        "details",
+        { class: "blocks" },
+        el("summary", {}, TEXTS.blocks(cards.length)),
+        ...cards.map((card) => card.node),
+      );
       details.open = isOpen;
       details.addEventListener("toggle", () => this._draw());
       this.open.push({ details, cards });
@@ -120,12 +177,27 @@ export class ContextsPanel {
       into.addEventListener?.("toggle", () => this._draw());
     }
     for (const mixture of parts.mixtures) {
-      into.append(el("details", { class: "nested" }, el("summary", {}, TEXTS.nested(mixture.variables.length, mixture.total)),
-        ...mixture.contexts.map((context, place) => this._context(context, place, mixture.node, false))));
+      into.append(
+        el(
+          "details",
+          { class: "nested" },
+          el("summary", {}, TEXTS.nested(mixture.variables.length, mixture.total)),
+          ...mixture.contexts.map((context, place) => this._context(context, place, mixture.node, false)),
+        ),
+      );
     }
     if (parts.alone.length) {
-      const names = parts.alone.map((column) => button(this.state.model.variable(column).name, () => this.goTo(column), { class: "name-chip" }));
-      into.append(el("details", { class: "alone" }, el("summary", {}, TEXTS.standAlone(names.length)), el("p", { class: "names" }, ...names)));
+      const names = parts.alone.map((column) =>
+        button(this.state.model.variable(column).name, () => this.goTo(column), { class: "name-chip" }),
+      );
+      into.append(
+        el(
+          "details",
+          { class: "alone" },
+          el("summary", {}, TEXTS.standAlone(names.length)),
+          el("p", { class: "names" }, ...names),
+        ),
+      );
     }
   }
   update() {
@@ -142,23 +214,34 @@ export class ContextsPanel {
     }
     if (this.rest) {
       const { structure } = state.model;
-      const told = structure.contexts.reduce((/** @type {number} */ sum, /** @type {Context} */ context) => sum + state.reach(context.node, scenario), 0);
-      this.rest.textContent = TEXTS.contextsMore(structure.total - structure.contexts.length, percent(Math.max(0, 1 - told)));
+      const told = structure.contexts.reduce(
+        (/** @type {number} */ sum, /** @type {Context} */ context) => sum + state.reach(context.node, scenario),
+        0,
+      );
+      this.rest.textContent = TEXTS.contextsMore(
+        structure.total - structure.contexts.length,
+        percent(Math.max(0, 1 - told)),
+      );
     }
     this._draw();
   }
   /** Ask for the counts of the blocks that can be seen. */
   async _draw() {
     const { state } = this;
-    const cards = this.open.filter(({ details }) => details.open && details.offsetParent).flatMap((own) => own.cards).filter((card) => card.isBits);
+    const cards = this.open
+      .filter(({ details }) => details.open && details.offsetParent)
+      .flatMap((own) => own.cards)
+      .filter((card) => card.isBits);
     if (!cards.length || !state.isPossible) return;
     const turn = ++this.asked;
     const { now, reference } = state;
-    if (state.model.header.size.edges > LARGE) { // a click that follows at once comes first
+    if (state.model.header.size.edges > LARGE) {
+      // a click that follows at once comes first
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
       if (turn !== this.asked) return;
     }
-    for (const card of cards) { // one at a time, so that the next click never waits for all of them
+    for (const card of cards) {
+      // one at a time, so that the next click never waits for all of them
       if (card.reference !== reference) card.was = await this._counts(card, reference);
       card.reference = reference;
       const counts = turn === this.asked ? await this._counts(card, now) : null;

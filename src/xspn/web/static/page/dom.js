@@ -19,7 +19,11 @@ export function el(tag, properties = {}, ...children) {
 
 /** Replace what an element holds. @param {Element} node @param {...(Node | string | null | undefined | false)} children */
 export function fill(node, ...children) {
-  node.replaceChildren(.../** @type {(Node | string)[]} */ (children.filter((child) => child !== null && child !== undefined && child !== false)));
+  node.replaceChildren(
+    .../** @type {(Node | string)[]} */ (
+      children.filter((child) => child !== null && child !== undefined && child !== false)
+    ),
+  );
 }
 
 /** A button. @param {string} text @param {(event: Event) => void} act @param {Record<string, any>} [properties] */

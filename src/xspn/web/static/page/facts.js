@@ -14,12 +14,20 @@ function chip(state, column, value, surprise) {
   const text = TEXTS.fact(model.variable(column).name, model.label(column, value));
   const p = surprise?.p ?? null;
   const isAlone = state.facts.size < 2;
-  const said = p === null || isAlone ? "" : model.variable(column).labels ? TEXTS.givenOthers(percent(p)) : TEXTS.farOut(percent(p));
+  const said =
+    p === null || isAlone
+      ? ""
+      : model.variable(column).labels
+        ? TEXTS.givenOthers(percent(p))
+        : TEXTS.farOut(percent(p));
   const isOdd = p !== null && p < ODD && !isAlone;
-  return el("span", { class: isOdd ? "chip odd" : "chip", title: said },
+  return el(
+    "span",
+    { class: isOdd ? "chip odd" : "chip", title: said },
     el("span", { class: "fact" }, text),
     isOdd ? el("span", { class: "odds", "aria-label": said }, percent(p)) : null,
-    button("×", () => state.set([[column, null]]), { "aria-label": TEXTS.remove(text) }));
+    button("×", () => state.set([[column, null]]), { "aria-label": TEXTS.remove(text) }),
+  );
 }
 
 export class FactsBar {
@@ -32,22 +40,48 @@ export class FactsBar {
     this.clear = button(TEXTS.clearAll, () => state.replace(new Map()));
     this.pin = button(TEXTS.pin, () => state.pin());
     this.all = false;
-    this.node = el("section", { class: "known-bar", "aria-label": TEXTS.known },
-      el("div", { class: "line-of-facts" }, el("h2", {}, TEXTS.known), this.chips, el("div", { class: "acts" }, this.undo, this.clear, this.pin)), this.chance);
+    this.node = el(
+      "section",
+      { class: "known-bar", "aria-label": TEXTS.known },
+      el(
+        "div",
+        { class: "line-of-facts" },
+        el("h2", {}, TEXTS.known),
+        this.chips,
+        el("div", { class: "acts" }, this.undo, this.clear, this.pin),
+      ),
+      this.chance,
+    );
   }
   update() {
     const { state } = this;
     const facts = [...state.now.facts].reverse();
     const surprises = new Map(state.now.answer.facts.map((fact) => [fact.column, fact]));
     const shown = this.all ? facts : facts.slice(0, MOST_CHIPS);
-    fill(this.chips, ...shown.map(([column, value]) => chip(state, column, value, surprises.get(column))),
-      shown.length < facts.length ? button(TEXTS.moreFacts(facts.length - shown.length), () => { this.all = true; this.update(); }, { class: "chip" }) : null,
-      facts.length ? null : el("span", { class: "hint" }, TEXTS.nothingKnown));
+    fill(
+      this.chips,
+      ...shown.map(([column, value]) => chip(state, column, value, surprises.get(column))),
+      shown.length < facts.length
+        ? button(
+            TEXTS.moreFacts(facts.length - shown.length),
+            () => {
+              this.all = true;
+              this.update();
+            },
+            { class: "chip" },
+          )
+        : null,
+      facts.length ? null : el("span", { class: "hint" }, TEXTS.nothingKnown),
+    );
     this.undo.disabled = state.depth === 0 && !facts.length;
     this.clear.disabled = !facts.length;
     this.pin.disabled = !state.isPossible;
     this.node.classList.toggle("impossible", !state.isPossible);
-    fill(this.chance, ...(state.isPossible ? this._chance(facts.length) : this._impossible()), state.notice ? el("span", { class: "notice" }, TEXTS.ignored(state.notice)) : null);
+    fill(
+      this.chance,
+      ...(state.isPossible ? this._chance(facts.length) : this._impossible()),
+      state.notice ? el("span", { class: "notice" }, TEXTS.ignored(state.notice)) : null,
+    );
   }
   /** @param {number} count */
   _chance(count) {
@@ -68,9 +102,18 @@ export class FactsBar {
     const { state } = this;
     const fixes = state.now.answer.facts.filter((fact) => fact.log > -Infinity).slice(-4);
     const choices = fixes.map(({ column }) => {
-      const text = TEXTS.fact(state.model.variable(column).name, state.model.label(column, /** @type {number} */ (state.now.facts.get(column))));
+      const text = TEXTS.fact(
+        state.model.variable(column).name,
+        state.model.label(column, /** @type {number} */ (state.now.facts.get(column))),
+      );
       return button(text, () => state.set([[column, null]]), { class: "fix", "aria-label": TEXTS.remove(text) });
     });
-    return [el("strong", {}, TEXTS.impossible), " ", fixes.length ? TEXTS.impossibleFix : TEXTS.impossibleUndo, " ", ...choices];
+    return [
+      el("strong", {}, TEXTS.impossible),
+      " ",
+      fixes.length ? TEXTS.impossibleFix : TEXTS.impossibleUndo,
+      " ",
+      ...choices,
+    ];
   }
 }

@@ -26,7 +26,9 @@ export function number(value, whole = false) {
   const size = Math.abs(value);
   if (whole || (Number.isInteger(value) && size < 1e6)) return Math.round(value).toLocaleString("en").replace("-", "−");
   if (size >= 1e6 || (size > 0 && size < 1e-3)) return value.toExponential(2).replace("-", "−");
-  return Number(value.toPrecision(size >= 100 ? 4 : 3)).toLocaleString("en", { maximumFractionDigits: 6 }).replace("-", "−");
+  return Number(value.toPrecision(size >= 100 ? 4 : 3))
+    .toLocaleString("en", { maximumFractionDigits: 6 })
+    .replace("-", "−");
 }
 
 /** How many times, in round numbers. @param {number} times */

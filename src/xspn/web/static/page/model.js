@@ -78,7 +78,8 @@ export class Model {
       }
       const variable = this.byName.get(key.startsWith(RESERVED + RESERVED) ? key.slice(1) : key);
       const code = variable?.labels ? variable.labels.indexOf(value) : Number(value);
-      if (!variable || code < 0 && variable.labels || !Number.isFinite(code) || value === "") unknown.push(`${key} = ${value}`);
+      if (!variable || (code < 0 && variable.labels) || !Number.isFinite(code) || value === "")
+        unknown.push(`${key} = ${value}`);
       else facts.set(variable.column, code);
     }
     return { facts, settings, unknown };

@@ -21,7 +21,9 @@ function plainPattern(text) {
 
 /** The command that asks the same. @param {State} state */
 export function commandOf(state) {
-  const given = [...state.facts].map(([column, value]) => shellWord(`${plainPattern(state.model.variable(column).name)}=${state.model.plainValue(column, value)}`));
+  const given = [...state.facts].map(([column, value]) =>
+    shellWord(`${plainPattern(state.model.variable(column).name)}=${state.model.plainValue(column, value)}`),
+  );
   return ["xspn", "query", shellWord(state.model.source), ...(given.length ? ["--given", ...given] : [])].join(" ");
 }
 
@@ -34,9 +36,16 @@ function literal(state, column, value) {
 /** The code that asks the same. @param {State} state */
 export function codeOf(state) {
   const { model } = state;
-  const facts = [...state.facts].map(([column, value]) => `    ${JSON.stringify(model.variable(column).name)}: ${literal(state, column, value)},`);
-  return ["import xspn", "", `circuit = xspn.load(${JSON.stringify(model.source)})`, facts.length ? `given = {\n${facts.join("\n")}\n}` : "given = {}",
-    "print(circuit.marginals(given))"].join("\n");
+  const facts = [...state.facts].map(
+    ([column, value]) => `    ${JSON.stringify(model.variable(column).name)}: ${literal(state, column, value)},`,
+  );
+  return [
+    "import xspn",
+    "",
+    `circuit = xspn.load(${JSON.stringify(model.source)})`,
+    facts.length ? `given = {\n${facts.join("\n")}\n}` : "given = {}",
+    "print(circuit.marginals(given))",
+  ].join("\n");
 }
 
 /** What is believed of everything, as a table. @param {State} state */
@@ -45,10 +54,14 @@ export function csvOf(state) {
   const lines = [["variable", "value", "now", "before"]];
   for (const variable of model.variables) {
     if (variable.labels) {
-      const [a, b] = [now, prior].map((own) => model.chances(variable.column, /** @type {Float64Array} */ (own.answer.p)));
+      const [a, b] = [now, prior].map((own) =>
+        model.chances(variable.column, /** @type {Float64Array} */ (own.answer.p)),
+      );
       variable.labels.forEach((label, value) => lines.push([variable.name, label, String(a[value]), String(b[value])]));
     } else {
-      const mean = (/** @type {any} */ own) => own.facts.get(variable.column) ?? own.answer.curves.find((/** @type {any} */ found) => found.column === variable.column)?.mean;
+      const mean = (/** @type {any} */ own) =>
+        own.facts.get(variable.column) ??
+        own.answer.curves.find((/** @type {any} */ found) => found.column === variable.column)?.mean;
       lines.push([variable.name, "mean", String(mean(now)), String(mean(prior))]);
     }
   }
@@ -60,26 +73,49 @@ export function drawingOf(state, list) {
   const { model, shown, reference, facts } = state;
   const rows = list.chosen().slice(0, MOST_DRAWN);
   const [left, wide, step, top] = [230, 300, 22, 40];
-  const text = (/** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ said, /** @type {Record<string, any>} */ more = {}) => el("text", { x, y, "font-size": 12, fill: "#222222", "font-family": "system-ui, sans-serif", ...more }, said);
+  const text = (
+    /** @type {number} */ x,
+    /** @type {number} */ y,
+    /** @type {string} */ said,
+    /** @type {Record<string, any>} */ more = {},
+  ) => el("text", { x, y, "font-size": 12, fill: "#222222", "font-family": "system-ui, sans-serif", ...more }, said);
   const parts = rows.flatMap((row, place) => {
     const y = top + place * step;
     const { column, name, labels } = row.variable;
     const short = name.length > 32 ? `${name.slice(0, 31)}…` : name;
     if (!labels) {
       const own = shown.curves.find((found) => found.column === column);
-      return [text(left - 8, y + 13, short, { "text-anchor": "end" }), text(left, y + 13, number(facts.get(column) ?? own?.median))];
+      return [
+        text(left - 8, y + 13, short, { "text-anchor": "end" }),
+        text(left, y + 13, number(facts.get(column) ?? own?.median)),
+      ];
     }
     const value = labels.length === 2 ? 1 : row.likely();
-    const [now, was] = [shown, reference.answer].map((own) => model.chances(column, /** @type {Float64Array} */ (own.p))[value]);
+    const [now, was] = [shown, reference.answer].map(
+      (own) => model.chances(column, /** @type {Float64Array} */ (own.p))[value],
+    );
     const said = labels.length === 2 && row.variable.plain ? short : `${short} = ${labels[value]}`;
-    return [text(left - 8, y + 13, said, { "text-anchor": "end" }), el("rect", { x: left, y: y + 3, width: wide, height: 12, fill: "#EEF1F4" }),
+    return [
+      text(left - 8, y + 13, said, { "text-anchor": "end" }),
+      el("rect", { x: left, y: y + 3, width: wide, height: 12, fill: "#EEF1F4" }),
       el("rect", { x: left, y: y + 3, width: wide * now, height: 9, fill: facts.has(column) ? "#D55E00" : "#0072B2" }),
-      el("rect", { x: left, y: y + 12, width: wide * was, height: 3, fill: "#8A8A8A" }), text(left + wide + 8, y + 13, percent(now))];
+      el("rect", { x: left, y: y + 12, width: wide * was, height: 3, fill: "#8A8A8A" }),
+      text(left + wide + 8, y + 13, percent(now)),
+    ];
   });
-  const known = [...facts].map(([column, value]) => TEXTS.fact(model.variable(column).name, model.label(column, value))).join(", ") || TEXTS.noFacts;
+  const known =
+    [...facts]
+      .map(([column, value]) => TEXTS.fact(model.variable(column).name, model.label(column, value)))
+      .join(", ") || TEXTS.noFacts;
   const [width, height] = [left + wide + 80, top + rows.length * step + 12];
-  return el("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` }, el("rect", { width, height, fill: "#FFFFFF" }),
-    text(12, 20, model.title, { "font-weight": "bold" }), text(12, 35, known.length > 90 ? `${known.slice(0, 89)}…` : known, { "font-size": 11, fill: "#5A6068" }), ...parts);
+  return el(
+    "svg",
+    { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` },
+    el("rect", { width, height, fill: "#FFFFFF" }),
+    text(12, 20, model.title, { "font-weight": "bold" }),
+    text(12, 35, known.length > 90 ? `${known.slice(0, 89)}…` : known, { "font-size": 11, fill: "#5A6068" }),
+    ...parts,
+  );
 }
 
 /** Save a drawing as a picture of twice its size. @param {SVGElement} drawing @param {string} name */
@@ -99,24 +135,44 @@ export function shareDialog(state, list) {
   const field = (/** @type {string} */ title, /** @type {string} */ content, /** @type {number} */ rows) => {
     const area = el("textarea", { readonly: true, rows, "aria-label": title, spellcheck: "false" });
     area.value = content;
-    const copy = button(TEXTS.copy, async () => {
-      area.select();
-      try {
-        await navigator.clipboard.writeText(content);
-      } catch {
-        document.execCommand("copy");
-      }
-      copy.textContent = TEXTS.copied;
-    }, { "aria-label": `${TEXTS.copy}: ${title}` });
+    const copy = button(
+      TEXTS.copy,
+      async () => {
+        area.select();
+        try {
+          await navigator.clipboard.writeText(content);
+        } catch {
+          document.execCommand("copy");
+        }
+        copy.textContent = TEXTS.copied;
+      },
+      { "aria-label": `${TEXTS.copy}: ${title}` },
+    );
     return el("div", { class: "field" }, el("div", { class: "head" }, el("h3", {}, title), copy), area);
   };
   const svg = () => drawingOf(state, list);
-  const dialog = el("dialog", { class: "dialog", "aria-label": TEXTS.shareTitle },
-    el("div", { class: "head" }, el("h2", {}, TEXTS.shareTitle), button(TEXTS.close, () => dialog.close())),
-    el("p", { class: "intro" }, TEXTS.shareLink), field(TEXTS.copyLink, location.href, 2), field(TEXTS.copyCommand, commandOf(state), 2), field(TEXTS.copyPython, codeOf(state), 9),
+  const dialog = el(
+    "dialog",
+    { class: "dialog", "aria-label": TEXTS.shareTitle },
+    el(
+      "div",
+      { class: "head" },
+      el("h2", {}, TEXTS.shareTitle),
+      button(TEXTS.close, () => dialog.close()),
+    ),
+    el("p", { class: "intro" }, TEXTS.shareLink),
+    field(TEXTS.copyLink, location.href, 2),
+    field(TEXTS.copyCommand, commandOf(state), 2),
+    field(TEXTS.copyPython, codeOf(state), 9),
     el("h3", {}, TEXTS.exportTitle),
-    el("p", { class: "acts" }, button(TEXTS.saveCsv, () => save("probabilities.csv", new Blob([csvOf(state)], { type: "text/csv" }))),
-      button(TEXTS.saveSvg, () => save("probabilities.svg", new Blob([svg().outerHTML], { type: "image/svg+xml" }))), button(TEXTS.savePng, () => savePng(svg(), "probabilities.png"))));
+    el(
+      "p",
+      { class: "acts" },
+      button(TEXTS.saveCsv, () => save("probabilities.csv", new Blob([csvOf(state)], { type: "text/csv" }))),
+      button(TEXTS.saveSvg, () => save("probabilities.svg", new Blob([svg().outerHTML], { type: "image/svg+xml" }))),
+      button(TEXTS.savePng, () => savePng(svg(), "probabilities.png")),
+    ),
+  );
   dialog.addEventListener("close", () => dialog.remove());
   return dialog;
 }

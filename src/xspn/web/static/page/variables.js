@@ -54,28 +54,69 @@ class ValueRow extends Row {
     this.labels = /** @type {string[]} */ (variable.labels);
     this.isBit = this.labels.length === 2;
     const many = this.labels.length > MOST_BARS;
-    this.bars = (this.isBit ? [1] : this.labels.map((_, value) => value)).slice(0, many ? FEW_BARS : MOST_BARS).map((value) => this._bar(value));
+    this.bars = (this.isBit ? [1] : this.labels.map((_, value) => value))
+      .slice(0, many ? FEW_BARS : MOST_BARS)
+      .map((value) => this._bar(value));
     this.name = el("span", { class: "name", title: variable.name }, variable.name);
     this.values = this.isBit ? [0, 1].map((value) => this._valueButton(value)) : [];
     this.menu = many ? this._menu() : null;
-    if (this.isBit) this.node.append(this.name, this.bars[0].node, this.bars[0].share, this.bars[0].change, el("span", { class: "values" }, ...this.values));
-    else this.node.append(el("div", { class: "head" }, this.name, this.menu), el("div", { class: "bars" }, ...this.bars.map((bar) => bar.line)));
+    if (this.isBit)
+      this.node.append(
+        this.name,
+        this.bars[0].node,
+        this.bars[0].share,
+        this.bars[0].change,
+        el("span", { class: "values" }, ...this.values),
+      );
+    else
+      this.node.append(
+        el("div", { class: "head" }, this.name, this.menu),
+        el("div", { class: "bars" }, ...this.bars.map((bar) => bar.line)),
+      );
   }
   /** @param {number} value */
   _valueButton(value) {
     const label = this.labels[value];
-    return button(label, () => this.toggle(value), { class: "value", tabindex: -1, title: TEXTS.setTo(this.variable.name, label), "aria-pressed": "false" });
+    return button(label, () => this.toggle(value), {
+      class: "value",
+      tabindex: -1,
+      title: TEXTS.setTo(this.variable.name, label),
+      "aria-pressed": "false",
+    });
   }
   /** @param {number} value */
   _bar(value) {
-    const bar = { value, node: el("span", { class: "bar", "aria-hidden": "true" }, el("i", { class: "now" }), el("i", { class: "was" })), share: el("span", { class: "share" }), change: el("span", { class: "change" }), label: el("span", { class: "label" }), line: /** @type {any} */ (null) };
+    const bar = {
+      value,
+      node: el("span", { class: "bar", "aria-hidden": "true" }, el("i", { class: "now" }), el("i", { class: "was" })),
+      share: el("span", { class: "share" }),
+      change: el("span", { class: "change" }),
+      label: el("span", { class: "label" }),
+      line: /** @type {any} */ (null),
+    };
     if (this.isBit) bar.node.addEventListener("click", () => this.toggle(value));
-    else bar.line = el("button", { type: "button", class: "line", tabindex: -1, "aria-pressed": "false", onclick: () => this.toggle(bar.value) }, bar.label, bar.node, bar.share, bar.change);
+    else
+      bar.line = el(
+        "button",
+        { type: "button", class: "line", tabindex: -1, "aria-pressed": "false", onclick: () => this.toggle(bar.value) },
+        bar.label,
+        bar.node,
+        bar.share,
+        bar.change,
+      );
     return bar;
   }
   _menu() {
-    const menu = el("select", { tabindex: -1, "aria-label": TEXTS.valueOf(this.variable.name), onchange: () => this.state.set([[this.column, menu.value === "" ? null : Number(menu.value)]]) },
-      el("option", { value: "" }, TEXTS.choose), ...this.labels.map((label, value) => el("option", { value }, label)));
+    const menu = el(
+      "select",
+      {
+        tabindex: -1,
+        "aria-label": TEXTS.valueOf(this.variable.name),
+        onchange: () => this.state.set([[this.column, menu.value === "" ? null : Number(menu.value)]]),
+      },
+      el("option", { value: "" }, TEXTS.choose),
+      ...this.labels.map((label, value) => el("option", { value }, label)),
+    );
     return menu;
   }
   likely() {
@@ -89,7 +130,9 @@ class ValueRow extends Row {
     const was = model.chances(this.column, /** @type {Float64Array} */ (reference.answer.p));
     const set = facts.get(this.column);
     if (this.menu) {
-      const order = Array.from(now, (_, value) => value).sort((a, b) => Number(b === set) - Number(a === set) || now[b] - now[a] || a - b);
+      const order = Array.from(now, (_, value) => value).sort(
+        (a, b) => Number(b === set) - Number(a === set) || now[b] - now[a] || a - b,
+      );
       this.bars.forEach((bar, place) => (bar.value = order[place]));
       this.menu.value = set === undefined ? "" : String(set);
     }
@@ -128,12 +171,32 @@ class NumberRow extends Row {
     this.text = el("span", { class: "share", title: TEXTS.numberTitle });
     this.picture = el("div", { class: "curve" });
     const set = (/** @type {string} */ text, /** @type {boolean} */ sliding) => {
-      if (text !== "" && Number.isFinite(Number(text))) state.set([[this.column, variable.whole ? Math.round(Number(text)) : Number(text)]], sliding);
+      if (text !== "" && Number.isFinite(Number(text)))
+        state.set([[this.column, variable.whole ? Math.round(Number(text)) : Number(text)]], sliding);
     };
-    this.slider = el("input", { type: "range", tabindex: -1, min: low, max: high, step: variable.whole ? 1 : (high - low) / 500, "aria-label": TEXTS.valueOf(variable.name), oninput: () => set(Number(Number(this.slider.value).toPrecision(4)).toString(), true) });
-    this.input = el("input", { type: "number", tabindex: -1, step: "any", placeholder: "…", "aria-label": TEXTS.valueOf(variable.name), onchange: () => set(this.input.value, false) });
+    this.slider = el("input", {
+      type: "range",
+      tabindex: -1,
+      min: low,
+      max: high,
+      step: variable.whole ? 1 : (high - low) / 500,
+      "aria-label": TEXTS.valueOf(variable.name),
+      oninput: () => set(Number(Number(this.slider.value).toPrecision(4)).toString(), true),
+    });
+    this.input = el("input", {
+      type: "number",
+      tabindex: -1,
+      step: "any",
+      placeholder: "…",
+      "aria-label": TEXTS.valueOf(variable.name),
+      onchange: () => set(this.input.value, false),
+    });
     this.clear = button(TEXTS.clear, () => state.set([[this.column, null]]), { class: "value", tabindex: -1 });
-    this.node.append(el("div", { class: "head" }, this.name, this.text), this.picture, el("div", { class: "setter" }, this.slider, this.input, this.clear));
+    this.node.append(
+      el("div", { class: "head" }, this.name, this.text),
+      this.picture,
+      el("div", { class: "setter" }, this.slider, this.input, this.clear),
+    );
   }
   likely() {
     return this.state.shown.curves.find((own) => own.column === this.column)?.median ?? 0;
@@ -143,10 +206,22 @@ class NumberRow extends Row {
     const own = shown.curves.find((found) => found.column === this.column);
     const before = reference.answer.curves.find((found) => found.column === this.column);
     const set = facts.get(this.column);
-    const text = (/** @type {any} */ found) => TEXTS.numberNow(number(found.median, this.variable.whole), number(found.low, this.variable.whole), number(found.high, this.variable.whole));
+    const text = (/** @type {any} */ found) =>
+      TEXTS.numberNow(
+        number(found.median, this.variable.whole),
+        number(found.low, this.variable.whole),
+        number(found.high, this.variable.whole),
+      );
     const said = set !== undefined ? number(set, this.variable.whole) : own ? text(own) : "–";
     this.text.textContent = said;
-    fill(this.picture, curve(set === undefined ? own?.density : null, before?.density, set === undefined ? null : (set - this.low) / (this.high - this.low)));
+    fill(
+      this.picture,
+      curve(
+        set === undefined ? own?.density : null,
+        before?.density,
+        set === undefined ? null : (set - this.low) / (this.high - this.low),
+      ),
+    );
     this.slider.value = String(set ?? own?.median ?? (this.low + this.high) / 2);
     if (document.activeElement !== this.input) this.input.value = set === undefined ? "" : String(set);
     this.clear.hidden = set === undefined;
@@ -163,24 +238,68 @@ export class VariableList {
   constructor(state) {
     this.state = state;
     /** @type {Row[]} */
-    this.rows = state.model.variables.map((variable) => (variable.labels ? new ValueRow(variable, state) : new NumberRow(variable, state)));
+    this.rows = state.model.variables.map((variable) =>
+      variable.labels ? new ValueRow(variable, state) : new NumberRow(variable, state),
+    );
     this.sort = "table";
     this.most = FIRST_ROWS;
     /** @type {Row} the one that Tab reaches */
     this.active = this.rows[0];
-    this.search = el("input", { type: "search", id: "search", placeholder: TEXTS.search, "aria-label": TEXTS.search, oninput: () => this.arrange() });
-    this.sorting = this._menu(TEXTS.sorts, (key) => { this.sort = key; this.arrange(); });
-    this.baseline = this._menu(TEXTS.baselines, (key) => { state.baseline = key; state.tell(); });
+    this.search = el("input", {
+      type: "search",
+      id: "search",
+      placeholder: TEXTS.search,
+      "aria-label": TEXTS.search,
+      oninput: () => this.arrange(),
+    });
+    this.sorting = this._menu(TEXTS.sorts, (key) => {
+      this.sort = key;
+      this.arrange();
+    });
+    this.baseline = this._menu(TEXTS.baselines, (key) => {
+      state.baseline = key;
+      state.tell();
+    });
     this.count = el("p", { class: "count", role: "status" });
-    this.list = el("div", { class: "rows", role: "list", "aria-label": TEXTS.variables, onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event), onfocusin: (/** @type {FocusEvent} */ event) => this._follow(event) });
-    this.more = button("", () => { this.most = Infinity; this.arrange(); }, { class: "more" });
-    this.tools = el("div", { class: "tools" }, this.search, el("label", {}, el("span", {}, TEXTS.sortBy), this.sorting), el("label", {}, el("span", {}, TEXTS.compareWith), this.baseline));
-    this.node = el("section", { class: "variables", "aria-label": TEXTS.variables }, this.tools, this.count, this.list, this.more);
+    this.list = el("div", {
+      class: "rows",
+      role: "list",
+      "aria-label": TEXTS.variables,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+      onfocusin: (/** @type {FocusEvent} */ event) => this._follow(event),
+    });
+    this.more = button(
+      "",
+      () => {
+        this.most = Infinity;
+        this.arrange();
+      },
+      { class: "more" },
+    );
+    this.tools = el(
+      "div",
+      { class: "tools" },
+      this.search,
+      el("label", {}, el("span", {}, TEXTS.sortBy), this.sorting),
+      el("label", {}, el("span", {}, TEXTS.compareWith), this.baseline),
+    );
+    this.node = el(
+      "section",
+      { class: "variables", "aria-label": TEXTS.variables },
+      this.tools,
+      this.count,
+      this.list,
+      this.more,
+    );
     this.items = new Map(this.rows.map((row) => [row, el("div", { role: "listitem", class: "item" }, row.node)]));
   }
   /** @param {Record<string, string>} options @param {(key: string) => void} choose */
   _menu(options, choose) {
-    const menu = el("select", { onchange: () => choose(menu.value) }, ...Object.entries(options).map(([key, text]) => el("option", { value: key }, text)));
+    const menu = el(
+      "select",
+      { onchange: () => choose(menu.value) },
+      ...Object.entries(options).map(([key, text]) => el("option", { value: key }, text)),
+    );
     return menu;
   }
   /** Show what is believed now. */
@@ -260,7 +379,8 @@ export class VariableList {
     const labels = row.variable.labels;
     const digit = /^[0-9]$/.test(event.key) ? Number(event.key) : { y: 1, n: 0 }[event.key];
     if (event.key === "ArrowDown" || event.key === "ArrowUp") this._step(row, event.key === "ArrowDown" ? 1 : -1);
-    else if (labels && digit !== undefined && digit < labels.length && (labels.length === 2 || /[0-9]/.test(event.key))) row.toggle(digit);
+    else if (labels && digit !== undefined && digit < labels.length && (labels.length === 2 || /[0-9]/.test(event.key)))
+      row.toggle(digit);
     else if (event.key === "Enter" && event.target === row.node) row.toggleLikely();
     else if (event.key === "Delete" || event.key === "Backspace") this.state.set([[row.column, null]]);
     else return;
