@@ -22,9 +22,8 @@ def browser():
 class Opened:
     """A page that was opened, and all that it complained of or asked of the network."""
 
-    def __init__(self, browser, path, address="", **options):
-        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        self.page = self.context.new_page()
+    def __init__(self, page, path, address=""):
+        self.page = page
         self.faults = []
         self.page.on("console", lambda message: self.faults.append(message.text))
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
@@ -67,13 +66,20 @@ class Opened:
         return self.page.locator(".row", has=self.page.locator(".name", has_text=name)).first
 
 
+@pytest.fixture(scope="session")
+def desk(browser):
+    """Where pages are opened that ask for nothing special."""
+    return browser.new_context(viewport={"width": 1280, "height": 900})
+
+
 @pytest.fixture
-def open_page(browser):
+def open_page(browser, desk):
     """Open a page; in the end nothing may have gone wrong in it."""
     opened = []
 
     def opening(path, address="", **options):
-        opened.append(Opened(browser, path, address, **options))
+        page = browser.new_page(**options) if options else desk.new_page()
+        opened.append(Opened(page, path, address))
         return opened[-1]
 
     yield opening
@@ -82,4 +88,4 @@ def open_page(browser):
         assert own.faults == []
         assert "NaN" not in text
         assert "undefined" not in text
-        own.context.close()
+        own.page.close()

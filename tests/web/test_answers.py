@@ -35,9 +35,10 @@ def counted_bits(rng):
     return Product([bits, exchangeable(rng, range(6, 12), Blocks([[0, 2, 4], [1, 3, 5]]))])
 
 
-def wide_block(rng):
-    """A block of which the probability of a row is far below the smallest number."""
-    return Product([BetaBinomial(range(1200), rng.uniform(0.3, 0.7), 0.01), Bernoulli(1200, p=rng.random())])
+def rare_ones(rng):
+    """Bits of which the probability of most rows is far below the smallest number."""
+    bits = [Bernoulli(v, p=1e-30 * rng.random()) for v in range(30)]
+    return Product([*bits, BetaBinomial(range(30, 40), 1e-12 * rng.random(), 0.0)])
 
 
 MODELS = {
@@ -56,17 +57,19 @@ MODELS = {
     "leaves of others": lambda: two_contexts(
         lambda rng: Product([Parity([0, 1, 2, 3], rng.random()), Decay(4, rng.random() + 0.2, 4)])
     ),
-    "underflow": lambda: two_contexts(wide_block),
+    "underflow": lambda: two_contexts(rare_ones),
 }
 
 
 def evidence_rows(circuit):
-    """Rows with random cells missing; of discrete circuits half of them of any probability, zero included."""
+    """Rows with random cells missing, half of them of any probability, zero included; real ones are drawn."""
     rng = np.random.default_rng(11)
-    small = all(domain is None or domain.cardinality for domain in circuit.domains) and circuit.n_variables < 20
-    if small:
+    if not all(domain is None or domain.cardinality for domain in circuit.domains):
+        rows = circuit.sample(CASES, random_state=3)
+    elif circuit.n_variables < 20:
         return np.concatenate([random_rows(rng, circuit, CASES // 2), any_rows(rng, circuit, CASES // 2)])
-    rows = circuit.sample(CASES, random_state=3)
+    else:
+        rows = rng.integers(0, 2, (CASES, circuit.n_variables)).astype(float)
     rows[rng.random(rows.shape) < rng.choice([0.05, 0.5, 0.9, 1.0], size=(CASES, 1))] = np.nan
     return rows
 
