@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from xspn.cli.inputs import STDIN, add_model_argument, add_table_options, read_model, read_table, refuse_two_inputs
-from xspn.cli.output import check_outputs, say
+from xspn.cli.output import STDOUT, check_outputs, say
+from xspn.core.errors import ParameterError
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
@@ -29,6 +30,8 @@ def run(args: argparse.Namespace) -> int:
     """Write the page and open it."""
     model = Path("model.json" if args.model == STDIN else args.model)
     path = Path(args.output or model.with_suffix(".html").name)
+    if args.output == STDOUT:
+        raise ParameterError("-o: expected a file; a page is opened from one")
     if args.data is not None:
         refuse_two_inputs(args.model, args.data)
     check_outputs([path], [args.model, args.data])

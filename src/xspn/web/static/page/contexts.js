@@ -125,10 +125,18 @@ export class ContextsPanel {
       { class: "context" },
       el("summary", {}, el("span", { class: "title" }, TEXTS.context(place + 1)), bar, share),
     );
-    details.open = isOpen;
-    details.append(this._marks(context));
-    this._parts(details, context, isOpen);
+    this._whenOpened(details, isOpen, () => {
+      details.append(this._marks(context));
+      this._parts(details, context, isOpen);
+    });
     return details;
+  }
+  /** Fill a part when it is opened for the first time. @param {any} details @param {boolean} isOpen @param {() => void} build */
+  _whenOpened(details, isOpen, build) {
+    details.open = isOpen;
+    if (isOpen) build();
+    else details.addEventListener("toggle", build, { once: true });
+    details.addEventListener("toggle", () => this.update());
   }
   /** @param {Context} context */
   _marks(context) {
@@ -174,17 +182,18 @@ export class ContextsPanel {
       details.addEventListener("toggle", () => this._draw());
       this.open.push({ details, cards });
       into.append(details);
-      into.addEventListener?.("toggle", () => this._draw());
     }
     for (const mixture of parts.mixtures) {
-      into.append(
-        el(
-          "details",
-          { class: "nested" },
-          el("summary", {}, TEXTS.nested(mixture.variables.length, mixture.total)),
-          ...mixture.contexts.map((context, place) => this._context(context, place, mixture.node, false)),
-        ),
-      );
+      const title = TEXTS.nested(mixture.variables.length, mixture.total);
+      const inside = mixture.contexts;
+      if (!inside.length) into.append(el("p", { class: "nested quiet" }, title));
+      else {
+        const details = el("details", { class: "nested" }, el("summary", {}, title));
+        this._whenOpened(details, false, () =>
+          details.append(...inside.map((context, place) => this._context(context, place, mixture.node, false))),
+        );
+        into.append(details);
+      }
     }
     if (parts.alone.length) {
       const names = parts.alone.map((column) =>
