@@ -106,6 +106,8 @@ class App {
     event.preventDefault();
   }
   update() {
+    const { now, reference } = this.state;
+    this.node.classList.toggle("same", !now.facts.size && !reference.facts.size); // there is no before yet
     this.facts.update();
     this.list.update();
     for (const [name, panel] of Object.entries(this.panels)) if (!this.holders.get(name).hidden) panel.update?.();
