@@ -1,5 +1,7 @@
 """What the page computes is what Python computes: all leaf families, any evidence, impossible evidence too."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from support.toys.leaves import Decay, Parity
 from xspn import Bernoulli, Circuit, Product, Sum
 from xspn.leaves import BetaBinomial, ChowLiu, Exchangeable, ExchangeableGaussian, Gaussian, MultivariateGaussian
 from xspn.statistics import Blocks, Total, ValueCounts
+from xspn.web.page import inlined
 
 CASES = 18
 TOLERANCE = 1e-9
@@ -35,6 +38,14 @@ def counted_bits(rng):
     return Product([bits, exchangeable(rng, range(6, 12), Blocks([[0, 2, 4], [1, 3, 5]]))])
 
 
+def tree(rng):
+    """A forest of two trees in which each child depends on its parent."""
+    parents = [-1, 0, 0, 1, 1, -1, 5]
+    p = rng.random((7, 2))
+    p[[0, 5], 1] = p[[0, 5], 0]
+    return ChowLiu(range(7), parents, p)
+
+
 def rare_ones(rng):
     """Bits of which the probability of most rows is far below the smallest number."""
     bits = [Bernoulli(v, p=1e-30 * rng.random()) for v in range(30)]
@@ -51,9 +62,7 @@ MODELS = {
     "counts": lambda: two_contexts(counted_bits),
     "value counts": lambda: two_contexts(lambda rng: exchangeable(rng, range(5), ValueCounts(3))),
     "totals": lambda: two_contexts(lambda rng: exchangeable(rng, range(5), Total(4))),
-    "trees": lambda: two_contexts(
-        lambda rng: ChowLiu(range(7), [-1, 0, 0, 1, 1, -1, 5], np.repeat(rng.random((7, 1)), 2, axis=1))
-    ),
+    "trees": lambda: two_contexts(tree),
     "leaves of others": lambda: two_contexts(
         lambda rng: Product([Parity([0, 1, 2, 3], rng.random()), Decay(4, rng.random() + 0.2, 4)])
     ),
@@ -76,6 +85,11 @@ def evidence_rows(circuit):
 
 def pairs(row, circuit):
     return [[int(v), float(row[v])] for v in circuit.scope if not np.isnan(row[v])]
+
+
+def test_the_models_have_every_kind_of_leaf_that_the_page_knows():
+    kinds = {leaf.web_form().kind for make in MODELS.values() for leaf in make().graph.leaves}
+    assert kinds == {"table", *re.findall(r'case "(\w+)":', inlined("engine/worker.js"))}
 
 
 @pytest.mark.parametrize("name", MODELS)
