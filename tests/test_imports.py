@@ -17,6 +17,7 @@ ROOMS = [
     "io",
     "circuit",
     "questions",
+    "web",
     "learning",
     "inference",
     "engine",

@@ -1,5 +1,6 @@
-"""Pictures are made when the site is built: by the examples, and by the code that the pages show."""
+"""Pictures and explorer pages are made when the site is built: by the examples, and by the code that the pages show."""
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -8,18 +9,20 @@ from pathlib import Path
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
+MADE = re.compile(r"savefig\(|\.explore\(")
+
 
 def on_files(files, config):
-    """Run the examples, and every page that saves pictures; add what they save to the site."""
+    """Run the examples, and every page that saves pictures or explorer pages; add what they save to the site."""
     docs = Path(config.docs_dir)
     root = docs.parent
-    pages = [page for page in sorted(docs.rglob("*.md")) if "savefig(" in page.read_text(encoding="utf-8")]
+    pages = [page for page in sorted(docs.rglob("*.md")) if MADE.search(page.read_text(encoding="utf-8"))]
     runner = [str(root / "tests" / "support" / "documents.py"), "run"]
     with tempfile.TemporaryDirectory() as folder:
         for example in sorted((root / "examples").glob("*.py")):
             _run([str(example), folder])
         _run([*runner, folder, *map(str, pages)])
-        for picture in sorted(Path(folder).glob("*.png")):
+        for picture in sorted([*Path(folder).glob("*.png"), *Path(folder).glob("*.html")]):
             files.append(File.generated(config, f"pictures/{picture.name}", content=picture.read_bytes()))
     return files
 

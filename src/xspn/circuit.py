@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,10 @@ from xspn.learning.em import EMOptions, fit_parameters
 from xspn.leaves import Smoothing
 from xspn.questions import Answer, Posterior, probabilities
 from xspn.questions.events import CountOf
+from xspn.web import notebook_html, write_page
 
 Variable = int | str
+MOST_SHOWN_EDGES = 50_000  # of a circuit that a notebook shows probabilities of
 
 
 class Queries(ABC):
@@ -374,6 +378,29 @@ class Circuit(Queries):
         options = EMOptions(n_iter, Smoothing.of(smoothing), tol, batch_size=batch_size)
         fit = fit_parameters(self._graph, rows, options, sample_weight, valid, random_state, self.names)
         return self._with_root(fit.root)
+
+    # -- pages -------------------------------------------------------------------------------------------------------
+
+    def explore(
+        self, path: str | PathLike[str], *, data: Any = None, title: str | None = None, source: str = "model.json"
+    ) -> Path:
+        """Write the circuit as one HTML page that answers questions by itself, exactly; return the page's path.
+
+        Args:
+            path: The file to write.
+            data: A table that comes along: the page steps through its rows, the least usual first.
+            title: What the page is called; the file's name by default.
+            source: The model's file, as the page names it in commands.
+        """
+        rows = None if data is None else np.asarray(self._schema.encode(data, "data"), dtype=np.float64)
+        scores = None if rows is None else self.backend.log_likelihood(rows, self.names, "data")
+        place = Path(path)
+        write_page(place, self._graph, self._schema, title or place.stem, rows, scores, source)
+        return place
+
+    def _repr_html_(self) -> str:
+        small = self._graph.n_edges <= MOST_SHOWN_EDGES
+        return notebook_html(self._graph, self._schema, self.marginals()[0] if small else None)
 
     # -- copies ------------------------------------------------------------------------------------------------------
 

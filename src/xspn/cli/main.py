@@ -28,6 +28,7 @@ COMMANDS = {
     "impute": "fill missing cells",
     "classify": "predict one column from the others",
     "show": "show what a model is made of, and why",
+    "explore": "write a model as a page that answers, and open it",
     "test": "find columns that can be interchanged; no model needed",
     "datasets": "list, describe, fetch and generate the paper's data sets",
     "demo": "learn SPNs and XSPNs on generated data, against the truth and the paper",

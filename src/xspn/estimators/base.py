@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args
 
 import numpy as np
@@ -303,6 +305,21 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
     def _reasons(self, schema: Schema) -> Mapping[int, Reason]:
         """Return why nodes were made, as far as that is known."""
         return {}
+
+    def explore(self, path: str | PathLike[str], *, data: Any = None, title: str | None = None) -> Path:
+        """Write the model as one HTML page that answers questions by itself, exactly; return the page's path.
+
+        Args:
+            path: The file to write.
+            data: A table that comes along: the page steps through its rows, the least usual first.
+            title: What the page is called; the file's name by default.
+        """
+        check_is_fitted(self)
+        return self.circuit_.explore(path, data=None if data is None else self._query_rows(data), title=title)
+
+    def _html_repr(self) -> str:
+        own = str(super()._html_repr())
+        return f"{own}{self.circuit_._repr_html_()}" if hasattr(self, "circuit_") else own
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of the rows."""

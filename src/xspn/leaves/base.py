@@ -15,8 +15,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product as every_choice
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
 
 import numpy as np
 
@@ -41,6 +43,25 @@ Together = Callable[[FloatArray, bool], FloatArray]
 # What a drawing shows of a leaf, and its numbers: "bars" of P(number of ones = t), "chances" P(x = 1) of one bit,
 # "frequencies" P(x = v) of each variable, a "bell" for real numbers, a "tree".
 Picture = tuple[Literal["bars", "chances", "frequencies", "bell", "tree"], tuple[tuple[float, ...], ...]]
+
+MOST_TABULATED = 4096  # assignments of a leaf that the explorer's page looks up one by one
+
+
+class WebForm(NamedTuple):
+    """A leaf as the explorer's page evaluates it, in JavaScript.
+
+    Attributes:
+        kind: What the page's engine computes (`web/static/engine/families.js`): "table" and "normal" of one variable;
+            "count", "classes" and "total" of exchangeable ones, "tree", "normals", "alike", or "joint", a table of all
+            assignments.
+        reals: The numbers that it computes with.
+        integers: What else it needs to know: sizes, groups, parents.
+    """
+
+    kind: str
+    reals: FloatArray
+    integers: Sequence[int] = ()
+
 
 leaves: "Registry[type[Leaf]]" = Registry("leaf family", entry_points="xspn.leaves")
 L = TypeVar("L", bound="type[Leaf]")
@@ -226,6 +247,23 @@ class Leaf(LeafNode):
         return "frequencies", tuple(
             tuple(map(float, own[: domain.cardinality])) for own, domain in zip(table, self.domains, strict=True)
         )
+
+    def web_form(self) -> WebForm:
+        """Return what the explorer's page computes with; by default the probability of each assignment, which is exact.
+
+        A family that has too many of them for a table says how else it is evaluated, or cannot be explored.
+        """
+        sizes = [domain.cardinality for domain in self.domains if domain.cardinality is not None]
+        name = f"{type(self).__name__} over {self.scope}"
+        if len(sizes) < len(self.domains):
+            raise QueryError(f"explore: {name} has real variables, and no form for the page (`web_form`)")
+        if prod(sizes) > MOST_TABULATED:
+            raise QueryError(
+                f"explore: {name} has {prod(sizes)} assignments, more than the {MOST_TABULATED} that the page can hold "
+                "in a table, and no form of its own (`web_form`)"
+            )
+        rows = np.array(list(every_choice(*map(range, sizes))), dtype=np.float64)
+        return WebForm("table" if len(sizes) == 1 else "joint", self.log_prob(rows), sizes)
 
     # -- parameters --------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from xspn.core.logspace import safe_log
 from xspn.core.polynomials import Polynomials
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node
-from xspn.leaves.base import Leaf, Picture, Smoothing, Univariate, packed, refuse_first, register
+from xspn.leaves.base import Leaf, Picture, Smoothing, Univariate, WebForm, packed, refuse_first, register
 from xspn.leaves.blocks import RowBlock, Shape, ShapedBlock, fast_path
 from xspn.leaves.events import Mark, degree_of
 
@@ -95,6 +95,10 @@ class Bernoulli(Univariate):
     def picture(self) -> Picture:
         """Return p."""
         return "chances", ((float(self.p),),)
+
+    def web_form(self) -> WebForm:
+        """Return both log-probabilities."""
+        return WebForm("table", np.array(self.log_p), (2,))
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight of zeros and of ones."""

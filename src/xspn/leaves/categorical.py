@@ -10,7 +10,7 @@ from xspn.core.checks import probability_vector, sums_of_parts
 from xspn.core.logspace import safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import frozen
-from xspn.leaves.base import Picture, Smoothing, Together, Univariate, cut, packed, refuse_first, register
+from xspn.leaves.base import Picture, Smoothing, Together, Univariate, WebForm, cut, packed, refuse_first, register
 
 MOST_VALUES = 5  # in a line of text
 
@@ -98,6 +98,10 @@ class Categorical(Univariate):
     def picture(self) -> Picture:
         """Return the probabilities."""
         return "frequencies", (tuple(map(float, self.probabilities)),)
+
+    def web_form(self) -> WebForm:
+        """Return all log-probabilities."""
+        return WebForm("table", self.log_p, (len(self.log_p),))
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight of each value."""

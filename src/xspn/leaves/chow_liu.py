@@ -11,7 +11,7 @@ from xspn.core.errors import EvidenceError, ParameterError
 from xspn.core.logspace import logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
-from xspn.leaves.base import Leaf, Picture, Smoothing, cut, packed, refuse_first, register, sizes_of
+from xspn.leaves.base import Leaf, Picture, Smoothing, WebForm, cut, packed, refuse_first, register, sizes_of
 from xspn.leaves.blocks import LoopBlock, Shape, ShapedBlock, fast_path
 from xspn.leaves.chow_liu_tree import (
     RowOfPairs,
@@ -284,6 +284,10 @@ class ChowLiu(Leaf):
     def picture(self) -> Picture:
         """Draw any tree: it would be too small to read."""
         return "tree", ()
+
+    def web_form(self) -> WebForm:
+        """Return the log-probabilities of each value given the parent's, and the parents."""
+        return WebForm("tree", self._log_p.ravel(), self.parents)
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the expected weight of each (parent's value, own value), flattened."""

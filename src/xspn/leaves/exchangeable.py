@@ -2,21 +2,24 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf, log
+from math import comb, inf, log, prod
 from typing import Any, Self
 
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import probability_vector, real_numbers
-from xspn.core.errors import EvidenceError, FormatError, ParameterError
+from xspn.core.errors import EvidenceError, FormatError, ParameterError, QueryError
 from xspn.core.logspace import log_binomials, logsumexp_quiet, safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
-from xspn.leaves.base import Leaf, Picture, Smoothing, cut, packed, register, sizes_of
+from xspn.leaves.base import Leaf, Picture, Smoothing, WebForm, cut, packed, register, sizes_of
 from xspn.leaves.events import EXCLUDED, Mark, degree_of, distinct_rows, tally_of_ones
 from xspn.leaves.laws import law_of_counts, law_of_groups, law_of_values, total_correlation
-from xspn.statistics import Count, Statistic, statistic_from_params, statistics
+from xspn.statistics import Count, Statistic, Total, statistic_from_params, statistics
+from xspn.statistics.value_counts import compositions
+
+MOST_COMBINATIONS = 100_000  # of counts in groups, in one leaf of the explorer's page
 
 
 @register
@@ -327,6 +330,37 @@ class Exchangeable(Leaf):
             return "bars", (tuple(map(float, self.count_distribution())),)
         marginals = self.marginals(np.full((1, n), np.nan))[0]
         return "frequencies", tuple(tuple(map(float, marginals[group[0]])) for group in self.interchangeable())
+
+    def web_form(self) -> WebForm:
+        """Return the weight for each combination of how often values occur in the groups that T treats alike.
+
+        That is exact whatever the statistic is. A total of many variables has far fewer values than there are such
+        combinations, and is evaluated as it is.
+        """
+        n, k = len(self._variables), self.statistic.cardinality
+        groups = self.statistic.symmetric_positions(n)
+        if type(self.statistic) is Count:
+            return WebForm("count", self.log_weights)
+        if type(self.statistic) is Total and k > 2:
+            return WebForm("total", self.log_weights, (k,))
+        size = prod(comb(len(group) + k - 1, k - 1) for group in groups)
+        if size > MOST_COMBINATIONS:
+            raise QueryError(
+                f"explore: {type(self).__name__} over {self.scope} by {self.statistic!r} has {size} classes, more than "
+                f"the {MOST_COMBINATIONS} that the page can hold; learn with a statistic of fewer, such as Total"
+            )
+        counted = [compositions(len(group), k) for group in groups]
+        rows = np.empty((size, n))
+        for places, group, own in zip(np.indices([len(c) for c in counted]), groups, counted, strict=True):
+            ends = np.cumsum(own, axis=1)[places.ravel()]  # the first c₀ variables of the group are 0, and so on
+            rows[:, group] = (np.arange(len(group))[None, :, None] >= ends[:, None, :]).sum(axis=2)
+        weights = self.log_weights[self.statistic.of(rows)]
+        if k == 2 and len(groups) == 1:
+            return WebForm("count", weights[::-1])  # from all zeros on
+        which = np.empty(n, dtype=np.int64)
+        for place, group in enumerate(groups):
+            which[group] = place
+        return WebForm("classes", weights, (k, len(groups), *which.tolist()))
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the expected weight of each class."""

@@ -10,7 +10,7 @@ from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError, StructureError
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope
-from xspn.leaves.base import Leaf, Smoothing, packed, refuse_first, register, sizes_of
+from xspn.leaves.base import Leaf, Smoothing, WebForm, packed, refuse_first, register, sizes_of
 from xspn.leaves.events import Intervals, Mark, distinct_rows
 from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian, check_location, in_range
 from xspn.leaves.laws import law_of_numbers
@@ -190,6 +190,10 @@ class ExchangeableGaussian(Leaf):
     def interchangeable(self) -> list[IntArray]:
         """Return all positions."""
         return [np.arange(len(self._variables))]
+
+    def web_form(self) -> WebForm:
+        """Return the three parameters."""
+        return WebForm("alike", np.array([self.mean, self.std, self.correlation]))
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the expected sum, sum of squares and squared sum about this leaf's own mean."""

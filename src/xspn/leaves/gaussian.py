@@ -9,7 +9,7 @@ from xspn.core.arrays import AnyArray, BoolArray, FloatArray
 from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError
 from xspn.data.domain import Domain
-from xspn.leaves.base import Smoothing, Together, Univariate, packed, refuse_first, register
+from xspn.leaves.base import Smoothing, Together, Univariate, WebForm, packed, refuse_first, register
 from xspn.leaves.events import Intervals, Mark
 from xspn.leaves.normal_mass import log_normal_mass
 
@@ -109,6 +109,10 @@ class Gaussian(Univariate):
     def details(self, label: Callable[[int], str]) -> str:
         """Return mean and deviation."""
         return f"mean {self.mean:.4g}, deviation {self.std:.3g}"
+
+    def web_form(self) -> WebForm:
+        """Return mean and deviation."""
+        return WebForm("normal", np.array([self.mean, self.std]))
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the first two moments about this leaf's own mean (which keeps their digits)."""

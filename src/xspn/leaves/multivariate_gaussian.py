@@ -11,7 +11,7 @@ from xspn.core.checks import real_numbers
 from xspn.core.errors import ParameterError, StructureError
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
-from xspn.leaves.base import Leaf, Smoothing, cut, packed, register, sizes_of
+from xspn.leaves.base import Leaf, Smoothing, WebForm, cut, packed, register, sizes_of
 from xspn.leaves.events import Intervals, Mark, distinct_rows
 from xspn.leaves.gaussian import FAR, LARGEST, LOG_2PI, SMALLEST, TINY, Gaussian, in_range
 from xspn.leaves.normal_mass import log_box_mass
@@ -172,6 +172,10 @@ class MultivariateGaussian(Leaf):
     def _correlations(self) -> FloatArray:
         scale = np.sqrt(np.diag(self.covariance))
         return np.asarray(self.covariance / np.outer(scale, scale))
+
+    def web_form(self) -> WebForm:
+        """Return the means and the covariance."""
+        return WebForm("normals", np.concatenate([self.mean, self.covariance.ravel()]))
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the expected first and second moments about this leaf's own mean."""

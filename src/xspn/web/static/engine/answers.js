@@ -1,0 +1,205 @@
+// @ts-check
+// The questions that the page asks, each answered from one row of evidence.
+import { logNormal, logSum, normalCdf, randomNumbers } from "./numbers.js";
+import { Beliefs, mixtureCdf, mixtureDensity, mixtureMoments, mixtureQuantile } from "./beliefs.js";
+import { Circuit } from "./circuit.js";
+
+const POINTS = 72; // of a curve
+const BINS = 12; // into which a number is cut to say what it tells
+
+/** @typedef {[number, number][]} Evidence columns and their values */
+/** @typedef {{column: number, mean: number, std: number, low: number, median: number, high: number, density: Float64Array}} Curve */
+/** @typedef {{column: number, p: number | null, log: number}} Surprise how likely a fact was, given the others */
+
+export class Answers {
+  /** @param {import("./circuit.js").Header} header @param {import("./circuit.js").TypedArrays} arrays */
+  constructor(header, arrays) {
+    this.circuit = new Circuit(header, arrays);
+    this.rows = arrays.rows ?? null;
+    this.scores = arrays.scores ?? null;
+    this.reals = header.variables.filter((variable) => variable.kind === "real").map((variable) => variable.column);
+    /** @type {Map<number, [number, number]>} what each curve spans */
+    this.spans = new Map();
+    const prior = this._beliefs(this.row([]));
+    this.prior = prior;
+    for (const column of this.reals) {
+      const parts = prior.normals[column];
+      const [low, high] = [0.001, 0.999].map((fraction) => mixtureQuantile(parts, fraction));
+      this.spans.set(column, [low - 0.04 * (high - low), high + 0.04 * (high - low)]);
+    }
+  }
+
+  /** @param {Evidence} evidence */
+  row(evidence) {
+    const x = new Float64Array(this.circuit.width).fill(NaN);
+    for (const [column, value] of evidence) x[column] = value;
+    return x;
+  }
+
+  /** @param {Float64Array} x a possible row */
+  _beliefs(x) {
+    this.circuit.evaluate(x);
+    this.circuit.passDown();
+    return this.circuit.beliefs(x);
+  }
+
+  /** Probability of the evidence, what is believed of everything given it, and how surprising each fact is given the others.
+   * @param {Evidence} evidence @param {number[]} nodes whose posterior probability is asked for */
+  infer(evidence, nodes) {
+    const x = this.row(evidence);
+    const log = this.circuit.evaluate(x);
+    const facts = this._surprises(x, evidence, log);
+    const conflict = evidence.reduce((sum, [column, value]) => sum + this._priorLog(column, value), 0) - log;
+    if (log === -Infinity) return { log, p: null, curves: [], reach: null, facts, conflict: null };
+    this.circuit.passDown();
+    const beliefs = this.circuit.beliefs(x);
+    const reach = Float64Array.from(nodes, (node) => this.circuit.flow[node]);
+    const curves = this.reals.filter((column) => Number.isNaN(x[column])).map((column) => this._curve(column, beliefs));
+    return { log, p: beliefs.p, curves, reach, facts, conflict };
+  }
+
+  /** @param {number} column @param {Beliefs} beliefs @returns {Curve} */
+  _curve(column, beliefs) {
+    const parts = beliefs.normals[column];
+    const [from, to] = this.span(column);
+    const [low, median, high] = [0.05, 0.5, 0.95].map((fraction) => mixtureQuantile(parts, fraction));
+    return { column, ...mixtureMoments(parts), low, median, high, density: mixtureDensity(parts, from, to, POINTS) };
+  }
+
+  /** @param {number} column */
+  span(column) {
+    return /** @type {[number, number]} */ (this.spans.get(column));
+  }
+
+  /** The log-probability (density) of one fact alone. @param {number} column @param {number} value */
+  _priorLog(column, value) {
+    if (this.circuit.sizes[column]) return Math.log(this.prior.of(column)[value]);
+    return logSum(
+      this.prior.normals[column].map(({ weight, mean, std }) => Math.log(weight) + logNormal(value, mean, std)),
+    );
+  }
+
+  /** How likely each fact is given all others; for numbers how likely one is so far out. `log` is log P(the others). @param {Float64Array} x @param {Evidence} evidence @param {number} log @returns {Surprise[]} */
+  _surprises(x, evidence, log) {
+    const changed = this.circuit.changedCells(x);
+    return evidence.map(([column, value]) => {
+      const size = this.circuit.sizes[column];
+      if (size) {
+        const start = this.circuit.start[column];
+        const others = logSum(changed.logs.subarray(start, start + size));
+        return { column, p: others === -Infinity ? null : Math.exp(changed.logs[start + value] - others), log: others };
+      }
+      const parts = changed.normals[column];
+      const others = logSum(parts.map((part) => part.log));
+      if (others === -Infinity) return { column, p: null, log: others };
+      let [below, above] = [0, 0]; // both, as a small one cannot be told from 1 less the other
+      for (const part of parts) {
+        const z = (value - part.mean) / part.std;
+        below += Math.exp(part.log - others) * normalCdf(z);
+        above += Math.exp(part.log - others) * normalCdf(-z);
+      }
+      return { column, p: log === -Infinity ? 0 : Math.min(1, 2 * Math.min(below, above)), log: others };
+    });
+  }
+
+  /** Distributions of the number of ones among sets of columns. @param {Evidence} evidence @param {number[][]} sets */
+  counts(evidence, sets) {
+    const x = this.row(evidence);
+    if (this.circuit.evaluate(x) === -Infinity) return null;
+    this.circuit.passDown();
+    return sets.map((columns) => this.circuit.countDistribution(x, columns));
+  }
+
+  /** The most probable completion by max-product, and its log-probability. @param {Evidence} evidence */
+  complete(evidence) {
+    const x = this.row(evidence);
+    if (this.circuit.evaluate(x) === -Infinity) return null;
+    const row = this.circuit.bestCompletion(x);
+    return { row, log: this.circuit.evaluate(row) };
+  }
+
+  /** Random completions. @param {Evidence} evidence @param {number} count @param {number} seed */
+  sample(evidence, count, seed) {
+    const x = this.row(evidence);
+    if (this.circuit.evaluate(x) === -Infinity) return null;
+    const random = randomNumbers(seed);
+    return Array.from({ length: count }, () => this.circuit.randomCompletion(x, random));
+  }
+
+  /** What each unknown variable would tell of a discrete one, on average, in bits: I(target; X | evidence). @param {Evidence} evidence @param {number} target */
+  tell(evidence, target) {
+    const x = this.row(evidence);
+    if (this.circuit.evaluate(x) === -Infinity) return null;
+    const now = this._beliefs(x);
+    const chances = Array.from(now.of(target));
+    const entropy = -chances.reduce((sum, p) => sum + (p > 0 ? p * Math.log2(p) : 0), 0);
+    const cuts = new Map(
+      this.reals.filter((column) => Number.isNaN(x[column])).map((column) => [column, this._cuts(now, column)]),
+    );
+    const gain = new Float64Array(this.circuit.width);
+    chances.forEach((chance, value) => {
+      if (chance <= 0) return;
+      x[target] = value;
+      if (this.circuit.evaluate(x) === -Infinity) return;
+      const then = this._beliefs(x);
+      for (let column = 0; column < this.circuit.width; column++) {
+        if (column === target || !Number.isNaN(x[column])) continue;
+        const cut = cuts.get(column);
+        if (cut) gain[column] += chance * divergence(binned(then, column, cut), binned(now, column, cut));
+        else if (this.circuit.sizes[column]) gain[column] += chance * divergence(then.of(column), now.of(column));
+      }
+    });
+    return { entropy, gain };
+  }
+
+  /** Where a number is cut into parts of equal probability. @param {Beliefs} beliefs @param {number} column */
+  _cuts(beliefs, column) {
+    return Array.from({ length: BINS - 1 }, (_, i) => mixtureQuantile(beliefs.normals[column], (i + 1) / BINS));
+  }
+
+  /** What is believed of a target now, and what it would be without each of the facts. @param {Evidence} evidence @param {number} target */
+  why(evidence, target) {
+    const about = (/** @type {Evidence} */ facts) => {
+      const x = this.row(facts);
+      if (this.circuit.evaluate(x) === -Infinity) return null;
+      const beliefs = this._beliefs(x);
+      if (this.circuit.sizes[target]) return Array.from(beliefs.of(target));
+      const { mean, std } = mixtureMoments(beliefs.normals[target]);
+      return [mean, std];
+    };
+    const facts = evidence.filter(([column]) => column !== target);
+    return {
+      before: about([]),
+      now: about(facts),
+      without: facts.map(([column]) => ({ column, then: about(facts.filter(([other]) => other !== column)) })),
+    };
+  }
+
+  /** The cells of a row of the table, and how likely each is given the others. @param {number} place */
+  tableRow(place) {
+    const { width } = this.circuit;
+    /** @type {Evidence} */
+    const evidence = [];
+    for (let column = 0; column < width; column++) {
+      const value = this.rows[place * width + column];
+      if (Number.isNaN(value) || (value === -1 && !(this.rows instanceof Float64Array))) continue;
+      if (this.circuit.sizes[column] || this.reals.includes(column)) evidence.push([column, value]);
+    }
+    const x = this.row(evidence);
+    const log = this.circuit.evaluate(x);
+    return { evidence, log, facts: this._surprises(x, evidence, log) };
+  }
+}
+
+/** Σ p log2(p / q). @param {ArrayLike<number>} p @param {ArrayLike<number>} q */
+function divergence(p, q) {
+  let sum = 0;
+  for (let i = 0; i < p.length; i++) if (p[i] > 0 && q[i] > 0) sum += p[i] * Math.log2(p[i] / q[i]);
+  return Math.max(0, sum);
+}
+
+/** The probabilities of the parts of a number between cuts. @param {Beliefs} beliefs @param {number} column @param {number[]} cuts */
+function binned(beliefs, column, cuts) {
+  const ends = [...cuts.map((cut) => mixtureCdf(beliefs.normals[column], cut)), 1];
+  return ends.map((end, i) => end - (i ? ends[i - 1] : 0));
+}
