@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -28,6 +29,7 @@ from xspn.learning.tables.clustering import table_clustering
 from xspn.learning.tables.data import TableData
 from xspn.learning.tables.exchangeability.base import named_table_test
 from xspn.learning.tables.leaf_learners import table_leaf_learner
+from xspn.learning.tables.scales import in_own_units, on_scales
 from xspn.learning.task import Dependence, Rows, Task
 from xspn.leaves.base import Leaf
 
@@ -162,9 +164,19 @@ def learn(
     """
     config = config.settled(_evidence_serves(data))
     _refuse_unsupported(data, config)
+    if not config.by_evidence or isinstance(data, BinaryData):
+        return _learned(data, config, seed, n_jobs, progress)
+    scaled, scales = on_scales(data)
+    found = _learned(scaled, config, seed, n_jobs, progress)
+    return replace(found, graph=in_own_units(found.graph, scales))
+
+
+def _learned(
+    data: TrainingData, config: LearnConfig, seed: int, n_jobs: int, progress: Progress | None = None
+) -> Learned:
     if config.by_evidence and not data.complete:
         return learn_completed(
-            data, config, seed, lambda rows, own, part: learn(rows, own, seed, n_jobs, part), progress
+            data, config, seed, lambda rows, own, part: _learned(rows, own, seed, n_jobs, part), progress
         )
     n_rows, n_variables = data.shape
     root = Task(Rows(np.arange(n_rows), data.weights), np.arange(n_variables), seed)

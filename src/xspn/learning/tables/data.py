@@ -28,6 +28,7 @@ class TableData:
         floors: The smallest deviation that a leaf may give to each real column: that of a rounding error if the numbers
             come in steps, and never less than a thousandth of the column's own.
         groups: The group of each column: columns of one group have one distribution in the whole table.
+        atoms: The values that many rows share, of each column: (value, width of the interval that it stands for).
     """
 
     cells: FloatArray
@@ -36,6 +37,7 @@ class TableData:
     spreads: FloatArray
     floors: FloatArray
     groups: IntArray
+    atoms: tuple[tuple[tuple[float, float], ...], ...] = ()
 
     @classmethod
     def of(
@@ -66,7 +68,8 @@ class TableData:
         for column, domain in enumerate(domains):
             if not domain.is_discrete:
                 spreads[column], floors[column] = _scale(kept[:, column], own)
-        return cls(kept, tuple(domains), own, spreads, floors, groups_of_columns(kept, own, domains))
+        groups = groups_of_columns(kept, own, domains)
+        return cls(kept, tuple(domains), own, spreads, floors, groups, ((),) * len(domains))
 
     @property
     def shape(self) -> tuple[int, int]:
