@@ -207,8 +207,7 @@ def _evidence_serves(data: TrainingData) -> bool:
     """Whether blocks and contexts of best evidence are what is learned where nothing else is asked for."""
     rows = data.rows()
     return (
-        _has_only_bits(data)
-        and data.shape[1] <= WIDEST_BY_EVIDENCE
+        data.shape[1] <= WIDEST_BY_EVIDENCE
         and (data.complete or not np.isnan(rows).all(axis=0).any())
     )
 

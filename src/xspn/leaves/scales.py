@@ -15,7 +15,7 @@ Here u = (x − low) / unit; a negative unit is for numbers below `low`. Numbers
 `step`: what is drawn or filled in is rounded to it.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +41,8 @@ class Scale:
         unit: The unit of u; below 0 for numbers below `low`. For "logit" the length of the range.
         step: The step in which numbers come; 0 where they come in none.
         origin: A number that the column may have, from which steps are counted.
+        least: The least number that is drawn; what falls below it is reflected. None for the range itself.
+        most: The largest number that is drawn, likewise.
 
     Examples:
         >>> scale = Scale("log", low=0.0, unit=2.0)
@@ -55,6 +57,8 @@ class Scale:
     unit: float = 1.0
     step: float = 0.0
     origin: float = 0.0
+    least: float | None = None
+    most: float | None = None
 
     KINDS: ClassVar[tuple[str, ...]] = ("plain", "log", "soft", "logit", "asinh")
 
@@ -67,13 +71,17 @@ class Scale:
             object.__setattr__(self, name, float(value))
         if self.unit == 0 or (self.unit < 0 and self.kind in ("logit", "asinh")):
             raise ParameterError(f"scale: expected a unit above 0 for {self.kind!r}, found {self.unit!r}")
+        for name in ("least", "most"):
+            value = getattr(self, name)
+            if value is not None and (not is_real_number(value) or not np.isfinite(value)):
+                raise ParameterError(f"scale: expected a finite number or None for {name}, found {value!r}")
         if self.step < 0:
             raise ParameterError(f"scale: expected a step of at least 0, found {self.step!r}")
 
     @property
     def is_plain(self) -> bool:
-        """Whether numbers stay what they are, and need no rounding."""
-        return self.kind == "plain" and self.step == 0
+        """Whether numbers stay what they are, however they are drawn."""
+        return self == PLAIN
 
     def possible(self, x: AnyArray) -> AnyArray:
         """Mark the numbers in the range; what is missing is not marked."""
@@ -140,10 +148,13 @@ class Scale:
             return float(np.nextafter(self.low, np.inf)), np.inf
         return -np.inf, float(np.nextafter(self.low, -np.inf))
 
-    def rounded(self, x: FloatArray) -> FloatArray:
-        """Return the nearest numbers that the column may have; a number stays where the nearest is out of the range."""
+    def presented(self, x: FloatArray) -> FloatArray:
+        """Return numbers as the column has them: reflected at the ends, and rounded to steps."""
+        for end, sign in ((self.least, 1.0), (self.most, -1.0)):
+            if end is not None:
+                x = end + sign * np.abs(x - end)
         if self.step == 0:
-            return x
+            return np.asarray(x)
         steps = np.round((x - self.origin) / self.step)
         nearest = _few_digits(self.origin + steps * self.step, self.step)
         return np.asarray(np.where(self.possible(nearest), nearest, x))
@@ -166,7 +177,7 @@ class Scale:
 
     def to_params(self) -> dict[str, Any]:
         """Return what a file stores."""
-        return {"kind": self.kind, "low": self.low, "unit": self.unit, "step": self.step, "origin": self.origin}
+        return asdict(self)
 
     def __repr__(self) -> str:
         ends = {"plain": "", "logit": f", {self.low:.6g} to {self.low + self.unit:.6g}"}

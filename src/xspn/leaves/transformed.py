@@ -70,7 +70,7 @@ class Transformed(Leaf):
     def _inverse(self, y: FloatArray, x: FloatArray) -> FloatArray:
         """Fill what is missing in x from y, rounded to steps."""
         columns = zip(self.scales, y.T, x.T, strict=True)
-        found = [np.where(np.isnan(own), scale.rounded(scale.inverse(of)), own) for scale, of, own in columns]
+        found = [np.where(np.isnan(own), scale.presented(scale.inverse(of)), own) for scale, of, own in columns]
         return np.column_stack(found)
 
     def log_prob(self, x: FloatArray) -> FloatArray:
@@ -84,9 +84,8 @@ class Transformed(Leaf):
         for leaf in leaves:
             for pair in zip(leaf.variables, leaf.scales, strict=True):
                 places.setdefault(pair, len(places))
-        columns = [
-            np.array([places[pair] for pair in zip(leaf.variables, leaf.scales, strict=True)]) for leaf in leaves
-        ]
+        pairs = [zip(leaf.variables, leaf.scales, strict=True) for leaf in leaves]
+        columns = [np.array([places[pair] for pair in own]) for own in pairs]
         members = np.zeros((len(leaves), len(places)))
         by_family: dict[type[Normal], list[int]] = {}
         for slot, (leaf, own) in enumerate(zip(leaves, columns, strict=True)):

@@ -5,7 +5,7 @@ is put back into the columns' own units. A scale belongs to a column, or to all 
 units is then the same factor for every model of the rows, and no score needs to know of it.
 
 Scales are compared by the BIC of mixtures of up to three normals, in the column's own units, ends that are estimated
-paid for. Numbers that have one sign keep it: the scale "soft" takes the place of "plain" there.
+paid for. Where numbers have one sign, so has what is drawn.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from xspn.learning.tables.data import LEAST_SPREAD, VARIANCE_OF_ROUNDING, TableD
 from xspn.learning.tables.leaf_learners.normal_mixtures import mixture_evidence
 from xspn.learning.tables.likeness import groups_of_columns
 from xspn.leaves.atom import Atom
-from xspn.leaves.scales import LARGE, Scale
+from xspn.leaves.scales import Scale
 from xspn.leaves.transformed import NORMAL, Transformed
 
 ATOM_FRACTION, ATOM_ROWS = 0.05, 10.0  # an atom has so many rows at least,
@@ -28,7 +28,9 @@ ATOM_FACTOR = 4.0  # and so many times as many as any value that is none
 MOST_ATOMS = 10
 MOST_DIGITS = 5  # that numbers which come in steps have beyond their spread
 WHOLE = 1e-6  # how near to a whole number of steps a number must be
-SOFT = (0.1, 0.5)  # units of "soft" scales, in deviations
+SOFT, ASINH = (0.1, 0.5), (1.0, 3.0)  # units of "soft" and "asinh" scales, in deviations
+NEAR, ENDS_FRACTION, ENDS_ROWS = 0.1, 0.02, 5.0  # a bounded column has so many rows so near to each of its ends
+MARGIN = 0.05  # beyond the numbers that a bounded column has, where no round number is its end
 ROWS_TRIED = 800  # quantiles of a column stand for it
 FEW_ROWS = 20.0  # of fewer nothing can be told but the sign
 
@@ -66,10 +68,11 @@ def on_scales(data: TableData) -> tuple[TableData, dict[int, ColumnScale]]:
     """Return a table on the scales of its real columns, and the scales."""
     found: dict[int, ColumnScale] = {}
     real = [v for v, domain in enumerate(data.domains) if not domain.is_discrete]
-    for group in dict.fromkeys(int(data.groups[v]) for v in real):
-        members = [v for v in real if data.groups[v] == group]
-        for v, own in zip(members, _scales_of([_Values.of(data, v) for v in members]), strict=True):
-            found[v] = own
+    values = {v: _Values.of(data, v) for v in real}
+    alike = {v: (int(data.groups[v]), _step_of(values[v])) for v in real}
+    for group in dict.fromkeys(alike.values()):
+        members = [v for v in real if alike[v] == group]
+        found |= zip(members, _scales_of([values[v] for v in members], group[1]), strict=True)
     cells, spreads, floors = data.cells.copy(), data.spreads.copy(), data.floors.copy()
     atoms: list[tuple[tuple[float, float], ...]] = [()] * len(data.domains)
     for v, own in found.items():
@@ -79,7 +82,8 @@ def on_scales(data: TableData) -> tuple[TableData, dict[int, ColumnScale]]:
         if not rest.any():
             continue
         spreads[v], floors[v] = _spread_and_floor(own.scale, x[rest], cells[rest, v], data.weights[rest], floors[v])
-        atoms[v] = tuple((place, _width_on_scale(own, value, floors[v])) for value, place in zip(own.atoms, own.places))
+        pairs = zip(own.atoms, own.places, strict=True)
+        atoms[v] = tuple((place, _width_on_scale(own, value, float(floors[v]))) for value, place in pairs)
     groups = groups_of_columns(cells, data.weights, data.domains)
     return replace(data, cells=cells, spreads=spreads, floors=floors, groups=groups, atoms=tuple(atoms)), found
 
@@ -134,13 +138,12 @@ class _Values:
         return np.asarray(np.interp(p, reached, self.numbers))
 
 
-def _scales_of(columns: list[_Values]) -> list[ColumnScale]:
-    """Return the scales of columns that are alike: one scale for all, atoms of each."""
+def _scales_of(columns: list[_Values], step: float) -> list[ColumnScale]:
+    """Return the scales of columns that are alike, in steps or not: one scale for all, atoms of each."""
     numbers, which = np.unique(np.concatenate([c.numbers for c in columns]), return_inverse=True)
     both = _Values(numbers, np.bincount(which.reshape(-1), weights=np.concatenate([c.weights for c in columns])))
     if len(numbers) < 2:
         return [ColumnScale(Scale())] * len(columns)
-    step = _step_of(numbers, both.spread)
     atoms = [_atoms_of(column, step) for column in columns]
     rest = [column.without(own) for column, own in zip(columns, atoms, strict=True)]
     shared = both.without([value for own in atoms for value in own])
@@ -165,9 +168,12 @@ def _with_atoms(scale: Scale, atoms: tuple[float, ...], rest: _Values, step: flo
     return ColumnScale(scale, atoms, tuple(places.tolist()), step or LEAST_SPREAD * spread)
 
 
-def _step_of(numbers: FloatArray, spread: float) -> float:
+def _step_of(column: _Values) -> float:
     """Return the power of ten that all numbers are multiples of, up to rounding; 0 if they have too many digits."""
-    first = int(np.floor(np.log10(spread))) if spread > 0 else 0
+    numbers = column.numbers
+    if len(numbers) < 2:
+        return 0.0
+    first = int(np.floor(np.log10(column.spread)))
     for digits in range(MOST_DIGITS + 1):
         step = 10.0 ** (first - digits)
         steps = numbers / step
@@ -201,29 +207,40 @@ def _best_scale(shared: _Values, columns: list[_Values], numbers: FloatArray, st
         scores = [_score(scale, columns) - price * np.log(total) for scale, price in candidates]
         scores[0] += np.log(total)
         chosen = candidates[int(np.argmax(scores))][0]
-    if chosen.kind == "soft" and ((shared.numbers - chosen.low) / chosen.unit).min() > LARGE:
-        chosen = Scale()  # so far from its end that it is the plain one
-    return replace(chosen, step=step, origin=origin)
+    least, most = (0.0 if numbers[0] >= 0 else None), (0.0 if numbers[-1] <= 0 else None)
+    return replace(chosen, step=step, origin=origin, least=least, most=most)
 
 
 def _candidates(shared: _Values, numbers: FloatArray, step: float, spread: float) -> list[tuple[Scale, float]]:
     """Return the scales that a column may have, the usual one first, each with half the number of its parameters."""
     low, high = float(shared.numbers[0]), float(shared.numbers[-1])
-    margin = max((high - low) / (shared.total + 1), step / 2)
+    quarter, middle, last = shared.quantiles(np.array([0.25, 0.5, 0.75])).tolist()
+    width = (last - quarter) / 1.349 or spread
+    found = [(Scale(), 0.0), *((Scale("asinh", middle, factor * width), 1.0) for factor in ASINH)]
     sign = 1.0 if numbers[0] >= 0 else -1.0 if numbers[-1] <= 0 else 0.0
-    if sign:
-        nearest = low if sign > 0 else -high
-        end = sign * (step / 2 if nearest > 0 else -step / 2)
-        found = [(Scale("soft", end, sign * factor * spread), 0.0) for factor in SOFT]
-        found.append((Scale("log", end, sign * spread), 0.0))
-        if abs(nearest - end * sign) < 0.1 * (high - low):  # the end is near enough to be one of both ends
-            ends = (end, high + margin) if sign > 0 else (low - margin, end)
-            return [*found, (Scale("logit", ends[0], ends[1] - ends[0]), 0.5)]
-    else:
-        quarter, middle, last = shared.quantiles(np.array([0.25, 0.5, 0.75])).tolist()
-        width = (last - quarter) / 1.349 or spread
-        found = [(Scale(), 0.0), *((Scale("asinh", middle, factor * width), 1.0) for factor in (1.0, 3.0))]
-    return [*found, (Scale("logit", low - margin, high - low + 2 * margin), 1.0)]
+    if sign:  # half a step beyond zero, so that zero is possible where numbers are rounded
+        found += [(Scale("soft", -sign * step / 2, sign * factor * spread), 0.0) for factor in SOFT]
+        found.append((Scale("log", -sign * step / 2, sign * spread), 0.0))
+    for ends in (_round_ends(low, high, step), (low - MARGIN * (high - low), high + MARGIN * (high - low))):
+        if _reaches(shared, *ends):
+            found.append((Scale("logit", ends[0], ends[1] - ends[0]), 1.0))
+    return found
+
+
+def _reaches(shared: _Values, low: float, high: float) -> bool:
+    """Whether rows come near both ends of a range; otherwise the next row may be beyond."""
+    near = NEAR * (high - low)
+    least = max(ENDS_FRACTION * shared.total, ENDS_ROWS)
+    below, above = shared.numbers <= low + near, shared.numbers >= high - near
+    return bool(min(shared.weights @ below, shared.weights @ above) >= least)
+
+
+def _round_ends(low: float, high: float, step: float) -> tuple[float, float]:
+    """Return the next round numbers beyond a range, as 0 and 1, or 0 and 100; half a step more where rows have them."""
+    unit = 10.0 ** np.floor(np.log10(high - low))
+    ends = unit * np.floor(low / unit), unit * np.ceil(high / unit)
+    half = step / 2 or LEAST_SPREAD * (high - low)
+    return float(ends[0] - half * (ends[0] >= low)), float(ends[1] + half * (ends[1] <= high))
 
 
 def _score(scale: Scale, columns: list[_Values]) -> float:
