@@ -2,8 +2,8 @@
 
 Evidence in closed form is for whole rows. So missing cells are drawn from their distribution given the observed ones
 under the circuit at hand, a circuit is learned from the completed rows, its parameters are fitted to what was observed,
-and cells are drawn again (Friedman, 1998; Tanner and Wong, 1987). The first circuit is learned by tests, which take
-missing cells as they are. What is drawn never enters the parameters that are returned: EM sums missing cells out.
+and cells are drawn again (Friedman, 1998; Tanner and Wong, 1987). The first circuit is one that takes missing cells as
+they are: learned by tests for bits, a product of the columns for other types. What is drawn never enters the parameters that are returned: EM sums missing cells out.
 """
 
 from collections.abc import Callable
@@ -22,10 +22,12 @@ from xspn.learning.config import LearnConfig
 from xspn.learning.em.fit import EMOptions, fit_parameters
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
+from xspn.learning.tables.data import TableData
 from xspn.leaves.base import Smoothing
 
 ROUNDS = 4
 PASSES = 5  # of EM, after each round
+MANY = 2**62  # rows: there are never so many
 MOST_DRAWS = 20  # for one row, however much it weighs
 
 Learn = Callable[[TrainingData, LearnConfig, Progress | None], Learned]
@@ -43,18 +45,27 @@ def learn_completed(
         learn: Learns a circuit from whole rows by evidence, or from any by tests.
         progress: Told how much of the work is done.
     """
-    by_tests = replace(
-        config,
-        exchangeability="global",
-        clustering="auto" if config.split_by == "contexts" else config.clustering,
-        leaf_learner="auto" if config.leaves_by == "evidence" else config.leaf_learner,
-    )
-    found = _fitted(learn(data, by_tests, _part(progress, 0)), data, config)
+    found = _fitted(learn(data, _first(data, config), _part(progress, 0)), data, config)
     for round in range(1, ROUNDS + 1):
         rng = np.random.default_rng(child_seed(seed, round))
         completed = data.with_rows(*_drawn(found.graph, data, rng))
         found = _fitted(learn(completed, config, _part(progress, round)), data, config)
     return found
+
+
+def _first(data: TrainingData, config: LearnConfig) -> LearnConfig:
+    """Return how the first circuit is learned: by tests, or for columns of other types as one product of columns.
+
+    There tests take much longer, and the rounds that follow find the same.
+    """
+    if isinstance(data, TableData):
+        return replace(config, exchangeability=None, clustering="auto", leaf_learner="factorized", min_instances=MANY)
+    return replace(
+        config,
+        exchangeability="global",
+        clustering="auto" if config.split_by == "contexts" else config.clustering,
+        leaf_learner="auto" if config.leaves_by == "evidence" else config.leaf_learner,
+    )
 
 
 def _fitted(learned: Learned, data: TrainingData, config: LearnConfig) -> Learned:

@@ -206,10 +206,7 @@ def _has_only_bits(data: TrainingData) -> bool:
 def _evidence_serves(data: TrainingData) -> bool:
     """Whether blocks and contexts of best evidence are what is learned where nothing else is asked for."""
     rows = data.rows()
-    return (
-        data.shape[1] <= WIDEST_BY_EVIDENCE
-        and (data.complete or not np.isnan(rows).all(axis=0).any())
-    )
+    return data.shape[1] <= WIDEST_BY_EVIDENCE and (data.complete or not np.isnan(rows).all(axis=0).any())
 
 
 def learn_task(task: Task, data: BinaryData, variables: IntArray, config: LearnConfig) -> list[Record]:
