@@ -39,12 +39,11 @@ class Transformed(Leaf):
         [[3.0]]
     """
 
-    __slots__ = ("_peak", "base", "scales")
+    __slots__ = ("base", "scales")
     family = "transformed"
     only_domain = Domain.real()
     base: Normal
     scales: tuple[Scale, ...]
-    _peak: "list[float]"
 
     def __init__(self, base: Normal, scales: Sequence[Scale]) -> None:
         if not isinstance(base, NORMAL):
@@ -52,7 +51,7 @@ class Transformed(Leaf):
         self._set_variables(base.variables)
         if len(scales) != len(base.variables):
             raise StructureError(f"Transformed: expected {len(base.variables)} scales, found {len(scales)}")
-        self.base, self.scales, self._peak = base, tuple(scales), []
+        self.base, self.scales = base, tuple(scales)
         self._seal()
 
     @property
@@ -135,11 +134,9 @@ class Transformed(Leaf):
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Fill with the numbers of highest density; of several variables by coordinate ascent."""
         y = self._forward(x)
-        if len(self._variables) == 1:
-            if not self._peak:  # it is the same for all rows
-                mean, covariance = self.base.moments()
-                self._peak.append(float(_peak(mean, covariance[:, 0], self.scales[0])[0]))
-            y = np.full_like(y, self._peak[0])
+        if len(self._variables) == 1:  # it is the same for all rows
+            mean, covariance = self.base.moments()
+            y = np.full_like(y, _peak(mean, covariance[:, 0], self.scales[0])[0])
         else:
             for rows, missing, mean, covariance in self._given(y, x):
                 y[np.ix_(rows, missing)] = _joint_peak(mean, covariance, [self.scales[i] for i in missing])
@@ -254,6 +251,8 @@ class Transformed(Leaf):
         base, scales = params["base"], params["scales"]
         if not isinstance(base, Mapping) or base.get("family") not in [family.family for family in NORMAL]:
             raise FormatError(f"{cls.family}: expected the parameters of a normal leaf, found {base!r}")
+        if len(scales) != len(variables):
+            raise StructureError(f"Transformed: expected {len(variables)} scales, found {len(scales)}")
         normal: Any = leaf_from_params(base["family"], variables, base["params"])
         return cls(normal, [Scale(**scale) for scale in scales])
 

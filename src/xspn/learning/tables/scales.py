@@ -79,7 +79,8 @@ def on_scales(data: TableData) -> tuple[TableData, dict[int, ColumnScale]]:
         x = data.cells[:, v]
         cells[:, v] = own.forward(x)
         rest = ~np.isnan(x) & ~np.isin(x, own.atoms)
-        if not rest.any():
+        if len(np.unique(x[rest])) < 2:
+            atoms[v] = tuple((place, own.width) for place in own.places)
             continue
         spreads[v], floors[v] = _spread_and_floor(own.scale, x[rest], cells[rest, v], data.weights[rest], floors[v])
         pairs = zip(own.atoms, own.places, strict=True)
@@ -192,7 +193,7 @@ def _atoms_of(column: _Values, step: float) -> tuple[float, ...]:
     if len(found) > MOST_ATOMS:
         found = found[:0]
     one_sided = column.numbers[0] == 0 or column.numbers[-1] == 0
-    if one_sided and step == 0 and 0.0 not in found:  # a logarithm has no place for it
+    if one_sided and step == 0 and 0.0 not in found and column.total >= FEW_ROWS:  # a logarithm has no place for it
         found = np.append(found, 0.0)
     return tuple(np.sort(found).tolist())
 
@@ -218,7 +219,9 @@ def _candidates(shared: _Values, numbers: FloatArray, step: float, spread: float
     width = (last - quarter) / 1.349 or spread
     found = [(Scale(), 0.0), *((Scale("asinh", middle, factor * width), 1.0) for factor in ASINH)]
     sign = 1.0 if numbers[0] >= 0 else -1.0 if numbers[-1] <= 0 else 0.0
-    if sign:  # half a step beyond zero, so that zero is possible where numbers are rounded
+    if sign and (
+        step or sign * (low if sign > 0 else high) > 0
+    ):  # half a step beyond zero, so that zero is possible where numbers are rounded
         found += [(Scale("soft", -sign * step / 2, sign * factor * spread), 0.0) for factor in SOFT]
         found.append((Scale("log", -sign * step / 2, sign * spread), 0.0))
     for ends in (_round_ends(low, high, step), (low - MARGIN * (high - low), high + MARGIN * (high - low))):

@@ -52,8 +52,16 @@ def variable_splits(encoded: Encoded) -> list[Split]:
     return [best]
 
 
+def responsibilities_of(split: Split) -> Sequence[FloatArray]:
+    """Return the responsibilities of the clusters of a split for each row."""
+    if split.responsibilities is not None and split.responsibilities.ndim == 2:
+        return list(split.responsibilities.T)
+    second = split.labels.astype(np.float64) if split.responsibilities is None else split.responsibilities
+    return 1 - second, second
+
+
 def category_apart(encoded: Encoded, split: Split) -> Split | None:
-    """Return the cut on a category that two clusters represent worst, if products of columns say so; None otherwise.
+    """Return the cut on a category that clusters represent worst, if products of columns say so; None otherwise.
 
     In clusters of all rows a category of few is scattered, and none of them has enough of it left to show what is
     special about it: given the category, the model would say what it says of the clusters as a whole. So its rows under
@@ -64,8 +72,7 @@ def category_apart(encoded: Encoded, split: Split) -> Split | None:
     cuts = [cut for position in names for cut in _cuts(encoded, position)]
     if not cuts:
         return None
-    second = split.labels.astype(np.float64) if split.responsibilities is None else split.responsibilities
-    sums = encoded.sums(weights * np.array([1 - second, second]))
+    sums = encoded.sums(weights * np.array(responsibilities_of(split)))
     logs = encoded.log_densities(sums) + np.log(np.maximum(sums.mass, TINY) / summary.total)
     of_rows = weights * logsumexp_quiet(logs, axis=1)
     blocks = row_blocks(len(cuts), len(summary.cells))

@@ -168,7 +168,7 @@ def _moments(mass: Array, counts: Array, n: int) -> tuple[Array, float]:
         p[v] = (first + PRIOR_MASS / k) / (total * n + PRIOR_MASS)
         spread += max(second / total - (first / total) ** 2, 0.0)
         alone += n * p[v] * (1.0 - p[v])
-    correlation = (spread / alone - 1.0) / (n - 1)
+    correlation = (spread / alone - 1.0) / (n - 1) if alone > 0.0 else 0.0  # with one value, nothing can vary
     correlation = min(max(correlation, LEAST_CORRELATION), LARGEST_CORRELATION)
     return p, correlation / (1.0 - correlation)
 
@@ -262,12 +262,16 @@ class Moments(NamedTuple):
     centers: FloatArray
     variances: FloatArray
     floors: FloatArray
-    atoms: tuple[FloatArray, ...]
-    widths: tuple[FloatArray, ...]
+    atoms: tuple[FloatArray, ...] = ()
+    widths: tuple[FloatArray, ...] = ()
+
+    def of_atoms(self, column: int) -> float:
+        """Return the weight of the rows in which a column has an atom."""
+        return float(self.atoms[column].sum()) if len(self.atoms) else 0.0
 
     def spread_out(self, column: int) -> float:
-        """Return the weight of the rows in which a column has no atom."""
-        return max(self.total - float(self.atoms[column].sum()), 0.0)
+        """Return the weight of the other rows."""
+        return max(self.total - self.of_atoms(column), 0.0)
 
 
 @kept(nogil=True)
@@ -330,7 +334,7 @@ def evidence_of_normal_block(members: Array, sums: Moments) -> float:
     column = int(members[0])
     rest = sums.spread_out(column)
     found = float(_evidence_of_symmetric(members, rest, *sums[1:6])[0])
-    return found if not len(sums.atoms[column]) else found + _evidence_of_atoms(column, rest, sums)
+    return found + _evidence_of_atoms(column, rest, sums) if len(sums.atoms) and len(sums.atoms[column]) else found
 
 
 def _evidence_of_atoms(column: int, rest: float, sums: Moments) -> float:

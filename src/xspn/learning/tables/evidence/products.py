@@ -255,7 +255,7 @@ class ProductRows:
             return np.zeros(0, dtype=np.int64)
         alone = [block[0] for block in structure.blocks if len(block) == 1 and self.is_real(block)]
         places = self._members(tuple(alone)).tolist()
-        found = sorted(p for p in places if sums.atoms[p].sum() < NO_ATOMS and not is_point(p, sums))
+        found = sorted(p for p in places if sums.of_atoms(p) < NO_ATOMS and not is_point(p, sums))
         return np.array(found if len(found) > 1 else [], dtype=np.int64)
 
     def _evidence_of(self, structure: Structure, sums: Moments) -> float:
