@@ -251,7 +251,7 @@ class Transformed(Leaf):
         base, scales = params["base"], params["scales"]
         if not isinstance(base, Mapping) or base.get("family") not in [family.family for family in NORMAL]:
             raise FormatError(f"{cls.family}: expected the parameters of a normal leaf, found {base!r}")
-        if len(scales) != len(variables):
+        if variables and len(scales) != len(variables):
             raise StructureError(f"Transformed: expected {len(variables)} scales, found {len(scales)}")
         normal: Any = leaf_from_params(base["family"], variables, base["params"])
         return cls(normal, [Scale(**scale) for scale in scales])

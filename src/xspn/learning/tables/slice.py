@@ -13,10 +13,10 @@ from xspn.learning.leaf_learners.base import Candidate, LeafData
 from xspn.learning.pruning import PRICE, n_parameters_of
 from xspn.learning.slice import Slice
 from xspn.learning.steps import step
-from xspn.learning.tables.clustering import category_apart, mixture_splits, table_clustering
+from xspn.learning.tables.clustering import categories_apart, mixture_splits, table_clustering
 from xspn.learning.tables.clustering.contexts import contexts_split, two_contexts_split
 from xspn.learning.tables.clustering.product import Encoded
-from xspn.learning.tables.clustering.variable import responsibilities_of
+from xspn.learning.tables.clustering.variable import misrepresented, responsibilities_of
 from xspn.learning.tables.exchangeability.base import named_table_test
 from xspn.learning.tables.independence import groups_of_blocks, independent_groups
 from xspn.learning.tables.leaf_learners import (
@@ -141,7 +141,8 @@ class TableSlice(Slice):
         """Return the proposed split of the best leave-one-out score, if it is better than that of one leaf.
 
         A cut on a category comes first if the clusters predict better without its rows than with them: once scattered
-        over clusters, a category of few rows is not put together again.
+        over clusters, a category of few rows is not put together again. Where clusters get its means wrong, it is
+        enough that they predict hardly worse.
         """
         make = _leaf_learner_of(config)
         if config.split_by == "contexts":
@@ -151,14 +152,16 @@ class TableSlice(Slice):
             best = self._best_split(splits, config, make, self.leaf(config))
         if best is None or best.on_category or config.clustering != "auto":
             return best
-        cut = category_apart(Encoded(self.summary), best)
-        if cut is None:
-            return best
-        clusters, category = responsibilities_of(best), responsibilities_of(cut)
-        inside = min(category, key=lambda own: float(self.summary.weights @ own))
-        parts = [(inside, cut.variable), *((own * (1 - inside), None) for own in clusters)]
+        clusters, found, gain = responsibilities_of(best), best, 0.0
         together = self._score(best, config, make)
-        return cut if self._score_of_parts(parts, config, make) > together + self._price() else best
+        for cut in categories_apart(Encoded(self.summary), best):
+            inside = min(responsibilities_of(cut), key=lambda own: float(self.summary.weights @ own))
+            parts = [(inside, cut.variable), *((own * (1 - inside), None) for own in clusters)]
+            price = -self._price() if misrepresented(self.summary, inside, clusters) else self._price()
+            apart = self._score_of_parts(parts, config, make) - together - price
+            if apart > gain:
+                found, gain = cut, apart
+        return found
 
     def split_in_two(self, config: LearnConfig, seed: int) -> Split | None:
         """Return the two contexts of best evidence if their leaves predict better than one, parameters paid for.
