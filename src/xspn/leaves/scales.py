@@ -40,7 +40,6 @@ class Scale:
         low: The end of the range; the center for "asinh".
         unit: The unit of u; below 0 for numbers below `low`. For "logit" the length of the range.
         step: The step in which numbers come; 0 where they come in none.
-        origin: A number that the column may have, from which steps are counted.
         least: The least number that is drawn; what falls below it is reflected. None for the range itself.
         most: The largest number that is drawn, likewise.
 
@@ -56,7 +55,6 @@ class Scale:
     low: float = 0.0
     unit: float = 1.0
     step: float = 0.0
-    origin: float = 0.0
     least: float | None = None
     most: float | None = None
 
@@ -64,7 +62,7 @@ class Scale:
 
     def __post_init__(self) -> None:
         one_of("scale", self.kind, self.KINDS)
-        for name in ("low", "unit", "step", "origin"):
+        for name in ("low", "unit", "step"):
             value = getattr(self, name)
             if not is_real_number(value) or not np.isfinite(value):
                 raise ParameterError(f"scale: expected a finite number for {name}, found {value!r}")
@@ -155,8 +153,7 @@ class Scale:
                 x = end + sign * np.abs(x - end)
         if self.step == 0:
             return np.asarray(x)
-        steps = np.round((x - self.origin) / self.step)
-        nearest = _few_digits(self.origin + steps * self.step, self.step)
+        nearest = _few_digits(np.round(x / self.step) * self.step, self.step)
         return np.asarray(np.where(self.possible(nearest), nearest, x))
 
     def moments(self, mean: AnyArray, variance: AnyArray) -> tuple[FloatArray, FloatArray]:

@@ -1,6 +1,6 @@
 """Real variables that are normal on a scale of their own: positive, bounded, heavy-tailed, or in steps."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Self
 
@@ -272,6 +272,16 @@ class Transformed(Leaf):
 
     def __repr__(self) -> str:
         return f"Transformed({self.base!r}, [{', '.join(map(repr, self.scales))}])"
+
+
+def scales_of(leaves: Iterable[Leaf]) -> dict[int, Scale]:
+    """Return the scale of each variable that has one and the same in all leaves that put it on a scale."""
+    found: dict[int, set[Scale]] = {}
+    for leaf in leaves:
+        if isinstance(leaf, Transformed):
+            for variable, scale in zip(leaf.variables, leaf.scales, strict=True):
+                found.setdefault(variable, set()).add(scale)
+    return {variable: own.pop() for variable, own in found.items() if len(own) == 1}
 
 
 def _moved(base: Normal, columns: IntArray) -> Leaf:

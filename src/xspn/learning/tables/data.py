@@ -30,6 +30,7 @@ class TableData:
             come in steps, and never less than a thousandth of the column's own.
         groups: The group of each column: columns of one group have one distribution in the whole table.
         atoms: The values that many rows share, of each column: (value, width of the interval that it stands for).
+        scales: Columns of the same number are on one scale.
     """
 
     cells: FloatArray
@@ -39,6 +40,7 @@ class TableData:
     floors: FloatArray
     groups: IntArray
     atoms: tuple[tuple[tuple[float, float], ...], ...] = ()
+    scales: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -70,7 +72,7 @@ class TableData:
             if not domain.is_discrete:
                 spreads[column], floors[column] = _scale(kept[:, column], own)
         groups = groups_of_columns(kept, own, domains)
-        return cls(kept, tuple(domains), own, spreads, floors, groups, ((),) * len(domains))
+        return cls(kept, tuple(domains), own, spreads, floors, groups, ((),) * len(domains), (0,) * len(domains))
 
     @property
     def shape(self) -> tuple[int, int]:

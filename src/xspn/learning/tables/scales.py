@@ -85,8 +85,12 @@ def on_scales(data: TableData) -> tuple[TableData, dict[int, ColumnScale]]:
         spreads[v], floors[v] = _spread_and_floor(own.scale, x[rest], cells[rest, v], data.weights[rest], floors[v])
         pairs = zip(own.atoms, own.places, strict=True)
         atoms[v] = tuple((place, _width_on_scale(own, value, float(floors[v]))) for value, place in pairs)
-    groups = groups_of_columns(cells, data.weights, data.domains)
-    return replace(data, cells=cells, spreads=spreads, floors=floors, groups=groups, atoms=tuple(atoms)), found
+    number = {scale: k for k, scale in enumerate(dict.fromkeys(own.scale for own in found.values()), start=1)}
+    of_column = np.array([number[found[v].scale] if v in found else 0 for v in range(len(data.domains))])
+    alike_on_scales = groups_of_columns(cells, data.weights, data.domains)
+    groups = np.unique(np.stack([alike_on_scales, of_column]), axis=1, return_inverse=True)[1].reshape(-1)
+    on = replace(data, cells=cells, spreads=spreads, floors=floors, groups=groups)
+    return replace(on, atoms=tuple(atoms), scales=tuple(of_column.tolist())), found
 
 
 def in_own_units(graph: Graph, scales: dict[int, ColumnScale]) -> Graph:
@@ -149,7 +153,7 @@ def _scales_of(columns: list[_Values], step: float) -> list[ColumnScale]:
     rest = [column.without(own) for column, own in zip(columns, atoms, strict=True)]
     shared = both.without([value for own in atoms for value in own])
     if len(shared.numbers) < 2:
-        scale = Scale(step=step, origin=float(numbers[0]) if step else 0.0)
+        scale = Scale(step=step)
     else:
         scale = _best_scale(shared, [own for own in rest if len(own.numbers) > 1], numbers, step)
     return [_with_atoms(scale, own, left, step) for own, left in zip(atoms, rest, strict=True)]
@@ -201,7 +205,6 @@ def _atoms_of(column: _Values, step: float) -> tuple[float, ...]:
 def _best_scale(shared: _Values, columns: list[_Values], numbers: FloatArray, step: float) -> Scale:
     """Return the scale of best BIC for columns that are alike; the usual one unless another is clearly better."""
     spread, total = shared.spread, sum(column.total for column in columns)
-    origin = float(shared.numbers[0]) if step else 0.0
     candidates = _candidates(shared, numbers, step, spread)
     chosen = candidates[0][0]
     if total >= FEW_ROWS * len(columns):
@@ -209,7 +212,7 @@ def _best_scale(shared: _Values, columns: list[_Values], numbers: FloatArray, st
         scores[0] += np.log(total)
         chosen = candidates[int(np.argmax(scores))][0]
     least, most = (0.0 if numbers[0] >= 0 else None), (0.0 if numbers[-1] <= 0 else None)
-    return replace(chosen, step=step, origin=origin, least=least, most=most)
+    return replace(chosen, step=step, least=least, most=most)
 
 
 def _candidates(shared: _Values, numbers: FloatArray, step: float, spread: float) -> list[tuple[Scale, float]]:

@@ -38,6 +38,7 @@ class Column:
         floor: The smallest deviation that a leaf may give it.
         group: Columns of one group have one distribution in the whole table (see `likeness`).
         atoms: The values of a real column that many rows share, each with the width of the interval that it stands for.
+        scale: Columns of the same number are on one scale; others share no block.
     """
 
     domain: Domain
@@ -45,6 +46,7 @@ class Column:
     floor: float = 1.0
     group: int = 0
     atoms: tuple[tuple[float, float], ...] = ()
+    scale: int = 0
 
     @property
     def is_real(self) -> bool:

@@ -237,7 +237,7 @@ class ProductRows:
         # Rows that are few cannot tell columns apart; then only those that are alike in the whole table share a block.
         few = self.total < ENOUGH_ROWS
         kinds = [
-            (column.domain, column.group if few else 0, place if column.atoms else -1)
+            (column.domain, column.scale, column.group if few else 0, place if column.atoms else -1)
             for place, column in enumerate(self.summary.columns)
         ]
         number = {kind: k for k, kind in enumerate(dict.fromkeys(kinds))}
