@@ -274,7 +274,7 @@ class Transformed(Leaf):
         return f"Transformed({self.base!r}, [{', '.join(map(repr, self.scales))}])"
 
 
-def scales_of(leaves: Iterable[Leaf]) -> dict[int, Scale]:
+def scales_of(leaves: Iterable[Node]) -> dict[int, Scale]:
     """Return the scale of each variable that has one and the same in all leaves that put it on a scale."""
     found: dict[int, set[Scale]] = {}
     for leaf in leaves:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from xspn.core.arrays import FloatArray
+from xspn.core.arrays import AnyArray, FloatArray
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.learning.tables.data import LEAST_SPREAD, VARIANCE_OF_ROUNDING, TableData
@@ -123,7 +123,7 @@ class _Values:
         x = data.cells[:, column]
         seen = ~np.isnan(x)
         numbers, which = np.unique(x[seen] + 0.0, return_inverse=True)
-        return cls(numbers, np.bincount(which.reshape(-1), weights=data.weights[seen], minlength=len(numbers)))
+        return cls(numbers, _sums_of(which, data.weights[seen]))
 
     @property
     def total(self) -> float:
@@ -143,10 +143,14 @@ class _Values:
         return np.asarray(np.interp(p, reached, self.numbers))
 
 
+def _sums_of(which: AnyArray, weights: FloatArray) -> FloatArray:
+    return np.asarray(np.bincount(which.reshape(-1), weights=weights), dtype=np.float64)
+
+
 def _scales_of(columns: list[_Values], step: float) -> list[ColumnScale]:
     """Return the scales of columns that are alike, in steps or not: one scale for all, atoms of each."""
     numbers, which = np.unique(np.concatenate([c.numbers for c in columns]), return_inverse=True)
-    both = _Values(numbers, np.bincount(which.reshape(-1), weights=np.concatenate([c.weights for c in columns])))
+    both = _Values(numbers, _sums_of(which, np.concatenate([c.weights for c in columns])))
     if len(numbers) < 2:
         return [ColumnScale(Scale())] * len(columns)
     atoms = [_atoms_of(column, step) for column in columns]

@@ -64,7 +64,7 @@ def responsibilities_of(split: Split) -> Sequence[FloatArray]:
 
 
 def categories_apart(encoded: Encoded, split: Split) -> list[Split]:
-    """Return cuts on the categories that clusters represent worst, if products of columns say so, the worst first.
+    """Return cuts on the categories that clusters represent worst, as products of columns say, the worst first.
 
     In clusters of all rows a category of few is scattered, and none of them has enough of it left to show what is
     special about it: given the category, the model would say what it says of the clusters as a whole. So its rows under
@@ -81,7 +81,8 @@ def categories_apart(encoded: Encoded, split: Split) -> list[Split]:
     blocks = row_blocks(len(cuts), len(summary.cells))
     gains = np.concatenate([_gains_apart(encoded, cuts[block], of_rows) for block in blocks])
     worst = np.argsort(-gains, kind="stable")[:MOST_APART].tolist()
-    return [_split_by(encoded, cuts[k], float(gains[k])) for k in worst if np.isfinite(gains[k])]
+    found = [_split_by(encoded, cuts[k], float(gains[k])) for k in worst if np.isfinite(gains[k])]
+    return [split for split in found if split is not None]
 
 
 def misrepresented(summary: TableSummary, inside: FloatArray, clusters: Sequence[FloatArray]) -> bool:
