@@ -143,7 +143,7 @@ def five_tables():
 
 def five() -> None:
     print(
-        "Held-out log-likelihood, 5 folds: better than by tests, than univariate leaves and than a Gaussian mixture (BIC)"
+        "Held-out log-likelihood, 5 folds: better than tests, than univariate leaves and than a Gaussian mixture (BIC)"
     )
     print(
         "  Discrete columns are probabilities for us; the mixture gets them with uniform noise of width 1, whose mean"
