@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from xspn.io import save as save
     from xspn.learning.exchangeability.public import exchangeability_test as exchangeability_test
     from xspn.learning.exchangeability.public import exchangeable_groups as exchangeable_groups
+    from xspn.leaves import Atom as Atom
     from xspn.leaves import Bernoulli as Bernoulli
     from xspn.leaves import BetaBinomial as BetaBinomial
     from xspn.leaves import Categorical as Categorical
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
     from xspn.leaves import ExchangeableGaussian as ExchangeableGaussian
     from xspn.leaves import Gaussian as Gaussian
     from xspn.leaves import MultivariateGaussian as MultivariateGaussian
+    from xspn.leaves import Scale as Scale
     from xspn.leaves import Smoothing as Smoothing
+    from xspn.leaves import Transformed as Transformed
     from xspn.paper import datasets as datasets
 
 _HOMES = {
+    "Atom": "xspn.leaves",
     "Bernoulli": "xspn.leaves",
     "BetaBinomial": "xspn.leaves",
     "Categorical": "xspn.leaves",
@@ -43,8 +47,10 @@ _HOMES = {
     "MEVM": "xspn.estimators",
     "MultivariateGaussian": "xspn.leaves",
     "Product": "xspn.graph",
+    "Scale": "xspn.leaves",
     "Smoothing": "xspn.leaves",
     "Sum": "xspn.graph",
+    "Transformed": "xspn.leaves",
     "XSPN": "xspn.estimators",
     "XSPNClassifier": "xspn.estimators",
     "XSPNError": "xspn.core.errors",

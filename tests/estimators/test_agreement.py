@@ -58,6 +58,8 @@ def test_means_and_deviations_are_those_of_the_table(name, seed):
         frame = bunch.data.sample(140, random_state=seed)
     if name == "standardized":  # no scale tells the columns apart
         frame = (frame - frame.mean()) / frame.std()
+    if name == "many units":  # of few rows the deviation of skewed numbers is that of the largest ones
+        frame.iloc[:, 5:7] = np.log(frame.iloc[:, 5:7])
     model, frame = fitted(frame, seed)
     moments, real = model.circuit_.moments(), [domain == REAL for domain in model.schema_.domains]
     ratio = np.sqrt(moments.variance) / frame.to_numpy().std(axis=0)

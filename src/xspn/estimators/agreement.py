@@ -3,13 +3,15 @@
 Held-out likelihoods do not show it: a leaf that is a hundred times too wide costs only a few nats, but every mean,
 sample and conditional of the column is wrong. So means, deviations and quantiles of every real column, and
 the frequencies of the values of every other column, are compared with the table. What the model says of one column is
-exact and cheap: the fraction of the rows that reaches each leaf, and the leaf's own distribution of that column.
+exact and cheap: the fraction of the rows that reaches each leaf, and the leaf's own distribution of that column. A
+column is compared on its scale, where heavy tails have a mean; values that many rows share by their frequencies.
 
 The tolerances are wide enough for smoothing, for families that are not quite right and for tables of few rows.
 """
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -23,8 +25,9 @@ from xspn.learning.data import MISSING, BinaryData
 from xspn.learning.source import TrainingData
 from xspn.learning.summary import WIDEST_AT_ONCE
 from xspn.learning.tables import TableData
-from xspn.leaves import Bernoulli, ExchangeableGaussian, Gaussian, MultivariateGaussian
+from xspn.leaves import Atom, Bernoulli, ExchangeableGaussian, Gaussian, MultivariateGaussian, Transformed
 from xspn.leaves.base import Leaf
+from xspn.leaves.scales import PLAIN, Scale
 
 FREQUENCY = 0.15  # how far off the frequency of a value may be: ordered values lend to their neighbors
 MEAN = 0.15  # deviations of the table's column
@@ -82,14 +85,14 @@ def _chances_of_one(circuit: Circuit, n: int) -> FloatArray:
 
 def _of_columns(circuit: Circuit, data: TableData) -> Iterator[tuple[int, str]]:
     marginals = circuit.marginals(np.full((1, len(data.domains)), np.nan))[0]
-    parts, errors = _normal_parts(circuit.graph), _errors(len(data.domains))
+    parts, errors = _real_columns(circuit.graph), _errors(len(data.domains))
     for v, domain in enumerate(data.domains):
         seen = ~np.isnan(data.cells[:, v])
         values, weights = data.cells[seen, v], data.weights[seen]
         if not len(values) or domain.cardinality == 1:
             continue
         if domain.cardinality is None:
-            what = _of_numbers(parts[v], values, weights, float(data.floors[v]), errors) if v in parts else None
+            what = _of_real(parts[v], values, weights, float(data.floors[v]), errors) if v in parts else None
         else:
             what = _of_names(circuit, v, marginals[v, : domain.cardinality], values, weights, errors)
         if what is not None:
@@ -105,6 +108,38 @@ def _of_names(
     if abs(model[worst] - table[worst]) <= FREQUENCY + _chance(0.5, total, errors):
         return None
     return f"P({circuit.schema.label(v, worst)}) = {model[worst]:.3g}, in the table {table[worst]:.3g}"
+
+
+@dataclass
+class _RealColumn:
+    """What a model says of a real column: normal parts on its scale (weight, mean, deviation), and atoms."""
+
+    scales: set[Scale] = field(default_factory=set)
+    normal: list[tuple[float, float, float]] = field(default_factory=list)
+    atoms: dict[Atom, float] = field(default_factory=dict)
+
+
+def _of_real(column: _RealColumn, values: FloatArray, weights: FloatArray, floor: float, errors: float) -> str | None:
+    """Compare the frequencies of atoms, and the other numbers on their scale."""
+    total = float(weights.sum())
+    chances: dict[float, float] = {}
+    for atom, weight in column.atoms.items():
+        chances[atom.value] = chances.get(atom.value, 0.0) + weight
+    for value, chance in chances.items():
+        in_table = float(weights[values == value].sum()) / total
+        if abs(chance - in_table) > FREQUENCY + _chance(0.5, total, errors):
+            return f"P({value:g}) = {chance:.3g}, in the table {in_table:.3g}"
+    if len(column.scales) != 1:
+        return None
+    scale, rest = next(iter(column.scales)), ~np.isin(values, list(chances))
+    numbers, parts = scale.forward(values[rest]), np.array(column.normal)
+    possible = ~np.isnan(numbers)
+    if not possible.any():
+        return None
+    parts[:, 0] /= parts[:, 0].sum()
+    least = floor if scale.kind == "plain" else 0.0
+    what = _of_numbers(parts, numbers[possible], weights[rest][possible], least, errors)
+    return what if what is None or scale.kind == "plain" else f"{what}, on the {scale.kind} scale"
 
 
 def _of_numbers(parts: FloatArray, values: FloatArray, weights: FloatArray, floor: float, errors: float) -> str | None:
@@ -146,18 +181,23 @@ def _chance(deviation: float, rows: float, errors: float) -> float:
     return errors * deviation / float(np.sqrt(max(rows, 1.0)))
 
 
-def _normal_parts(graph: Graph) -> dict[int, FloatArray]:
-    """Return the mixture that each real variable has by itself: (leaves, 3) of weight, mean and deviation."""
-    parts: dict[int, list[tuple[float, float, float]]] = {}
+def _real_columns(graph: Graph) -> dict[int, _RealColumn]:
+    """Return the mixture that each real variable has by itself."""
+    found: dict[int, _RealColumn] = {}
     for node, weight in _leaves(graph):
-        if isinstance(node, Gaussian | ExchangeableGaussian):
-            for v in node.variables:
-                parts.setdefault(v, []).append((weight, node.mean, node.std))
-        elif isinstance(node, MultivariateGaussian):
-            deviations = np.sqrt(np.diag(node.covariance))
-            for v, mean, deviation in zip(node.variables, node.mean.tolist(), deviations.tolist(), strict=True):
-                parts.setdefault(v, []).append((weight, mean, deviation))
-    return {v: np.array(own) for v, own in parts.items()}
+        if isinstance(node, Atom):
+            own = found.setdefault(node.variables[0], _RealColumn())
+            own.atoms[node] = own.atoms.get(node, 0.0) + weight
+        elif isinstance(node, Transformed | Gaussian | ExchangeableGaussian | MultivariateGaussian):
+            normal = node.base if isinstance(node, Transformed) else node
+            scales = node.scales if isinstance(node, Transformed) else (PLAIN,) * len(node.variables)
+            means, covariance = normal.moments()
+            numbers = means.tolist(), np.sqrt(np.diag(covariance)).tolist()
+            for v, scale, mean, deviation in zip(node.variables, scales, *numbers, strict=True):
+                own = found.setdefault(v, _RealColumn())
+                own.scales.add(scale)
+                own.normal.append((weight, mean, deviation))
+    return found
 
 
 def _leaves(graph: Graph) -> Iterator[tuple[Leaf, float]]:

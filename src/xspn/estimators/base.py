@@ -26,6 +26,7 @@ from xspn.learning.data import BinaryData
 from xspn.learning.memory import OTHERWISE
 from xspn.learning.source import TrainingData
 from xspn.learning.tables import TableData
+from xspn.leaves.transformed import scales_of
 from xspn.questions import Answer
 
 Query = TypeVar("Query", bound=Callable[..., Any])
@@ -174,7 +175,10 @@ def completed(circuit: Circuit, rows: AnyArray, method: Method, random_state: Ra
         return circuit.mpe(rows).values
     if method == "sample":
         return circuit.sample(given=rows, random_state=random_state)
-    return np.where(np.isnan(rows), _likeliest(circuit, rows), rows)
+    likeliest = _likeliest(circuit, rows)
+    for variable, scale in scales_of(circuit.graph.leaves).items():  # a mean of whole numbers need not be one
+        likeliest[:, variable] = scale.presented(likeliest[:, variable])
+    return np.where(np.isnan(rows), likeliest, rows)
 
 
 def filled_in(X: Any, schema: Schema, missing: BoolArray, filled: FloatArray) -> Any:

@@ -54,7 +54,7 @@ class LearnerParameters(TableInput):
         smoothing: The Laplace pseudo-count α.
         shrinkage: How many rows the cluster's surroundings count for in a leaf's parameters.
         exchangeability: "evidence" finds exchangeable blocks and contexts by Bayesian evidence; "global", "pairwise"
-            and "full" are tests of exchangeability. "auto" takes evidence for one circuit of zeros and ones in memory,
+            and "full" are tests of exchangeability. "auto" takes evidence for one circuit of a table in memory,
             of up to 600 columns, unless `independence_threshold`, `significance`, `clustering` or `leaf_learner` ask
             for something of their own; else the global test. None for a conventional SPN.
         clustering: "auto", "contexts" (those of best evidence), "bernoulli", "variable", "gmm" (as in the paper) or

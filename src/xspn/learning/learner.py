@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -28,6 +29,7 @@ from xspn.learning.tables.clustering import table_clustering
 from xspn.learning.tables.data import TableData
 from xspn.learning.tables.exchangeability.base import named_table_test
 from xspn.learning.tables.leaf_learners import table_leaf_learner
+from xspn.learning.tables.scales import in_own_units, on_scales
 from xspn.learning.task import Dependence, Rows, Task
 from xspn.leaves.base import Leaf
 
@@ -166,6 +168,15 @@ def learn(
     """
     config = config.settled(_evidence_serves(data))
     _refuse_unsupported(data, config)
+    if not config.by_evidence or isinstance(data, BinaryData):
+        return _learned(data, config, seed, n_jobs, progress)
+    scaled, scales = on_scales(data)
+    found = _learned(scaled, config, seed, n_jobs, progress)
+    return replace(found, graph=in_own_units(found.graph, scales))
+
+
+def _learned(data: TrainingData, config: LearnConfig, seed: int, n_jobs: int, progress: Progress | None) -> Learned:
+    """Learn a circuit on the scales that the columns have."""
     if not config.by_evidence:
         return _grown(data, config, seed, n_jobs, progress)
     if not data.complete:
@@ -206,11 +217,7 @@ def _has_only_bits(data: TrainingData) -> bool:
 def _evidence_serves(data: TrainingData) -> bool:
     """Whether blocks and contexts of best evidence are what is learned where nothing else is asked for."""
     rows = data.rows()
-    return (
-        _has_only_bits(data)
-        and data.shape[1] <= WIDEST_BY_EVIDENCE
-        and (data.complete or not np.isnan(rows).all(axis=0).any())
-    )
+    return data.shape[1] <= WIDEST_BY_EVIDENCE and (data.complete or not np.isnan(rows).all(axis=0).any())
 
 
 def learn_task(task: Task, data: BinaryData, variables: IntArray, config: LearnConfig) -> list[Record]:

@@ -48,8 +48,10 @@ class TableSource:
 
     def __init__(self, data: TableData) -> None:
         self._data = data
-        columns = zip(data.domains, data.spreads.tolist(), data.floors.tolist(), data.groups.tolist(), strict=True)
-        self._columns = tuple(Column(*column) for column in columns)
+        numbers = data.spreads.tolist(), data.floors.tolist(), data.groups.tolist()
+        self._columns = tuple(
+            Column(*column) for column in zip(data.domains, *numbers, data.atoms, data.scales, strict=True)
+        )
         cells = data.cells[:, data.binary]
         bits = np.where(np.isnan(cells), MISSING, cells).astype(np.uint8)
         self._bits = BinaryData(np.ascontiguousarray(bits), data.weights)

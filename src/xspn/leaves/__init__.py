@@ -1,5 +1,6 @@
 """Leaves: the tractable distributions at the bottom of a circuit. One file each, one contract for all."""
 
+from xspn.leaves.atom import Atom
 from xspn.leaves.base import Leaf, Smoothing, leaf_from_params, leaves
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.beta_binomial import BetaBinomial
@@ -10,8 +11,11 @@ from xspn.leaves.exchangeable import Exchangeable
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
 from xspn.leaves.gaussian import Gaussian
 from xspn.leaves.multivariate_gaussian import MultivariateGaussian
+from xspn.leaves.scales import Scale
+from xspn.leaves.transformed import Transformed
 
 __all__ = [
+    "Atom",
     "Bernoulli",
     "BetaBinomial",
     "Categorical",
@@ -22,7 +26,9 @@ __all__ = [
     "Gaussian",
     "Leaf",
     "MultivariateGaussian",
+    "Scale",
     "Smoothing",
+    "Transformed",
     "leaf_from_params",
     "leaves",
 ]

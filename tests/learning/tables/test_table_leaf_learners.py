@@ -86,7 +86,8 @@ def test_no_deviation_falls_below_the_rounding_error(rng):
     data = table_summary(np.column_stack([values, np.full(200, 3.0)]), REAL)
     same = data.cluster(data.cells[:, 0] == 0.0, np.ones(200))
     node = factorized_leaves(TableLeafData.alone(same), np.arange(2), 0.1).node
-    assert node.children[0].std == pytest.approx(0.1 / np.sqrt(12), rel=0.01)
+    assert node.children[0].std == pytest.approx(0.1 / np.sqrt(2 * np.pi), rel=0.01)
+    assert node.children[0].log_prob(np.zeros((1, 1)))[0] <= np.log(1 / 0.1) + 0.01  # a certain value, in steps of 0.1
     assert node.children[1].std > 0
 
 

@@ -13,7 +13,8 @@ from xspn.learning.tables.likeness import groups_of_columns
 
 LEAST_SPREAD = 1e-3  # of a leaf's deviation, relative to that of the column
 MISSING = 255  # the byte of a cell without a value, where rows are compared
-VARIANCE_OF_ROUNDING = 1 / 12  # a number that was rounded to steps of 1 stands for an interval of this variance
+# Of numbers in steps of 1, no normal leaf is narrower: a value that all rows have has probability 1, density 1.
+VARIANCE_OF_ROUNDING = 1 / (2 * np.pi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,8 @@ class TableData:
         floors: The smallest deviation that a leaf may give to each real column: that of a rounding error if the numbers
             come in steps, and never less than a thousandth of the column's own.
         groups: The group of each column: columns of one group have one distribution in the whole table.
+        atoms: The values that many rows share, of each column: (value, width of the interval that it stands for).
+        scales: Columns of the same number are on one scale.
     """
 
     cells: FloatArray
@@ -36,6 +39,8 @@ class TableData:
     spreads: FloatArray
     floors: FloatArray
     groups: IntArray
+    atoms: tuple[tuple[tuple[float, float], ...], ...] = ()
+    scales: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -66,7 +71,8 @@ class TableData:
         for column, domain in enumerate(domains):
             if not domain.is_discrete:
                 spreads[column], floors[column] = _scale(kept[:, column], own)
-        return cls(kept, tuple(domains), own, spreads, floors, groups_of_columns(kept, own, domains))
+        groups = groups_of_columns(kept, own, domains)
+        return cls(kept, tuple(domains), own, spreads, floors, groups, ((),) * len(domains), (0,) * len(domains))
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -13,9 +13,10 @@ from xspn.learning.leaf_learners.base import Candidate, LeafData
 from xspn.learning.pruning import PRICE, n_parameters_of
 from xspn.learning.slice import Slice
 from xspn.learning.steps import step
-from xspn.learning.tables.clustering import category_apart, mixture_splits, table_clustering
+from xspn.learning.tables.clustering import categories_apart, mixture_splits, table_clustering
 from xspn.learning.tables.clustering.contexts import contexts_split, two_contexts_split
 from xspn.learning.tables.clustering.product import Encoded
+from xspn.learning.tables.clustering.variable import misrepresented, responsibilities_of
 from xspn.learning.tables.exchangeability.base import named_table_test
 from xspn.learning.tables.independence import groups_of_blocks, independent_groups
 from xspn.learning.tables.leaf_learners import (
@@ -140,23 +141,27 @@ class TableSlice(Slice):
         """Return the proposed split of the best leave-one-out score, if it is better than that of one leaf.
 
         A cut on a category comes first if the clusters predict better without its rows than with them: once scattered
-        over clusters, a category of few rows is not put together again.
+        over clusters, a category of few rows is not put together again. Where clusters get its means wrong, it is
+        enough that they predict hardly worse.
         """
-        if config.split_by == "contexts":
-            return self.contexts(seed) or self.split_in_two(config, seed)
         make = _leaf_learner_of(config)
-        splits = table_clustering(config.clustering)(self.summary, seed)
-        best = self._best_split(splits, config, make, self.leaf(config))
+        if config.split_by == "contexts":
+            best = self.contexts(seed) or self.split_in_two(config, seed)
+        else:
+            splits = table_clustering(config.clustering)(self.summary, seed)
+            best = self._best_split(splits, config, make, self.leaf(config))
         if best is None or best.on_category or config.clustering != "auto":
             return best
-        cut = category_apart(Encoded(self.summary), best)
-        if cut is None:
-            return best
-        clusters, category = _responsibilities_of(best), _responsibilities_of(cut)
-        inside = min(category, key=lambda own: float(self.summary.weights @ own))
-        parts = [(inside, cut.variable), *((own * (1 - inside), None) for own in clusters)]
+        clusters, found, gain = responsibilities_of(best), best, 0.0
         together = self._score(best, config, make)
-        return cut if self._score_of_parts(parts, config, make) > together + self._price() else best
+        for cut in categories_apart(Encoded(self.summary), best):
+            inside = min(responsibilities_of(cut), key=lambda own: float(self.summary.weights @ own))
+            parts = [(inside, cut.variable), *((own * (1 - inside), None) for own in clusters)]
+            price = -self._price() if misrepresented(self.summary, inside, clusters) else self._price()
+            apart = self._score_of_parts(parts, config, make) - together - price
+            if apart > gain:
+                found, gain = cut, apart
+        return found
 
     def split_in_two(self, config: LearnConfig, seed: int) -> Split | None:
         """Return the two contexts of best evidence if their leaves predict better than one, parameters paid for.
@@ -195,7 +200,7 @@ class TableSlice(Slice):
 
         It is bounded from below by the clusters' responsibilities for each row: Σ_k q_k (log π_k + log p_k − log q_k).
         """
-        parts = _responsibilities_of(split)
+        parts = responsibilities_of(split)
         fixed = [split.variable if condition.relation == "=" else None for condition in split.conditions]
         if split.variable is None:
             fixed = [None] * len(parts)
@@ -236,14 +241,6 @@ def _with_context(summary: TableSummary, context: TableSummary | None, shrinkage
     if context is None or shrinkage == 0:
         return LeafData.alone(summary)
     return LeafData.in_context(summary, context.cells, context.weights, shrinkage)
-
-
-def _responsibilities_of(split: Split) -> Sequence[FloatArray]:
-    """Return the responsibilities of the clusters of a split for each row."""
-    if split.responsibilities is not None and split.responsibilities.ndim == 2:
-        return list(split.responsibilities.T)
-    second = split.labels.astype(np.float64) if split.responsibilities is None else split.responsibilities
-    return 1 - second, second
 
 
 Maker = Callable[[TableLeafData, IntArray], Candidate | None]

@@ -37,12 +37,16 @@ class Column:
         spread: The deviation of a real column in the whole table.
         floor: The smallest deviation that a leaf may give it.
         group: Columns of one group have one distribution in the whole table (see `likeness`).
+        atoms: The values of a real column that many rows share, each with the width of the interval that it stands for.
+        scale: Columns of the same number are on one scale; others share no block.
     """
 
     domain: Domain
     spread: float = 1.0
     floor: float = 1.0
     group: int = 0
+    atoms: tuple[tuple[float, float], ...] = ()
+    scale: int = 0
 
     @property
     def is_real(self) -> bool:
@@ -87,6 +91,20 @@ class TableSummary:
     def missing(self) -> BoolArray:
         """Which cells have no value."""
         return np.asarray(np.isnan(self.cells))
+
+    def atom_weights(self, position: int) -> FloatArray:
+        """Return the weight of the rows that have each atom of a column."""
+        values = [value for value, _ in self.columns[position].atoms]
+        return np.array([self.weights[self.cells[:, position] == value].sum() for value in values])
+
+    def without_atoms(self) -> "TableSummary":
+        """Return the rows with atoms taken for missing cells."""
+        if not any(column.atoms for column in self.columns):
+            return self
+        cells = self.cells.copy()
+        for position, column in enumerate(self.columns):
+            cells[np.isin(cells[:, position], [value for value, _ in column.atoms]), position] = np.nan
+        return TableSummary(cells, self.weights, self.columns)
 
     @cached_property
     def complete(self) -> bool:

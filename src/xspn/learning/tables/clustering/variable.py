@@ -14,6 +14,9 @@ from xspn.learning.tables.clustering.product import TINY, Encoded
 from xspn.learning.tables.summary import Column, TableSummary, row_blocks
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+MOST_APART = 4  # categories that are tried
+FARTHEST_MEAN, ERRORS = 0.4, 2.0  # deviations, and standard errors, that clusters may be off for a category
+LEAST_SPREAD = 0.1  # of a category's deviation, in those of all rows
 REPEATED_FRACTION = 0.05
 FEWEST_REPEATED = 10.0
 ROUNDING = 1e-9  # of a gain: ties between equivalent cuts are broken by column order
@@ -52,8 +55,16 @@ def variable_splits(encoded: Encoded) -> list[Split]:
     return [best]
 
 
-def category_apart(encoded: Encoded, split: Split) -> Split | None:
-    """Return the cut on a category that two clusters represent worst, if products of columns say so; None otherwise.
+def responsibilities_of(split: Split) -> Sequence[FloatArray]:
+    """Return the responsibilities of the clusters of a split for each row."""
+    if split.responsibilities is not None and split.responsibilities.ndim == 2:
+        return list(split.responsibilities.T)
+    second = split.labels.astype(np.float64) if split.responsibilities is None else split.responsibilities
+    return 1 - second, second
+
+
+def categories_apart(encoded: Encoded, split: Split) -> list[Split]:
+    """Return cuts on the categories that clusters represent worst, as products of columns say, the worst first.
 
     In clusters of all rows a category of few is scattered, and none of them has enough of it left to show what is
     special about it: given the category, the model would say what it says of the clusters as a whole. So its rows under
@@ -63,15 +74,38 @@ def category_apart(encoded: Encoded, split: Split) -> Split | None:
     names = [v for v in range(summary.n) if _is_category(summary.columns[v])]
     cuts = [cut for position in names for cut in _cuts(encoded, position)]
     if not cuts:
-        return None
-    second = split.labels.astype(np.float64) if split.responsibilities is None else split.responsibilities
-    sums = encoded.sums(weights * np.array([1 - second, second]))
+        return []
+    sums = encoded.sums(weights * np.array(responsibilities_of(split)))
     logs = encoded.log_densities(sums) + np.log(np.maximum(sums.mass, TINY) / summary.total)
     of_rows = weights * logsumexp_quiet(logs, axis=1)
     blocks = row_blocks(len(cuts), len(summary.cells))
     gains = np.concatenate([_gains_apart(encoded, cuts[block], of_rows) for block in blocks])
-    best = int(np.argmax(gains))
-    return _split_by(encoded, cuts[best], float(gains[best])) if gains[best] > 0 else None
+    worst = np.argsort(-gains, kind="stable")[:MOST_APART].tolist()
+    found = [_split_by(encoded, cuts[k], float(gains[k])) for k in worst if np.isfinite(gains[k])]
+    return [split for split in found if split is not None]
+
+
+def misrepresented(summary: TableSummary, inside: FloatArray, clusters: Sequence[FloatArray]) -> bool:
+    """Whether clusters get the mean of some number wrong for a category, by much and beyond chance.
+
+    Args:
+        summary: The rows.
+        inside: The part of each row that is of the category.
+        clusters: The responsibilities of each cluster for each row.
+    """
+    numbers = [i for i, column in enumerate(summary.columns) if column.is_real or column.domain.ordered]
+    cells, seen = np.nan_to_num(summary.cells[:, numbers]), ~summary.missing[:, numbers]
+
+    def moments(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mass = np.maximum(weights @ seen, TINY)
+        mean = weights @ (cells * seen) / mass
+        return mean, np.sqrt(weights @ ((cells - mean) ** 2 * seen) / mass)
+
+    own = summary.weights * inside
+    mean, spread = moments(own)
+    given = sum(float(own @ part) * moments(summary.weights * part)[0] for part in clusters) / max(own.sum(), TINY)
+    apart = np.abs(mean - given) / np.maximum(spread, [LEAST_SPREAD * s for s in moments(summary.weights)[1]])
+    return bool((apart > max(FARTHEST_MEAN, ERRORS / np.sqrt(max(own.sum(), 1.0)))).any())
 
 
 def _gains_apart(encoded: Encoded, cuts: Sequence[_Cut], of_rows: FloatArray) -> FloatArray:

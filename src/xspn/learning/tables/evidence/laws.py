@@ -19,7 +19,7 @@ from math import lgamma, log, pi
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import multigammaln
+from scipy.special import gammaln, multigammaln
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.compilation import kept
@@ -252,6 +252,8 @@ class Moments(NamedTuple):
         centers: The centers.
         variances: The variance of each column in the whole table.
         floors: The variance that a number has because it is rounded.
+        atoms: The weight of the rows with each atom of each column; sums leave these rows out.
+        widths: The intervals that the atoms stand for.
     """
 
     total: float
@@ -260,6 +262,16 @@ class Moments(NamedTuple):
     centers: FloatArray
     variances: FloatArray
     floors: FloatArray
+    atoms: tuple[FloatArray, ...] = ()
+    widths: tuple[FloatArray, ...] = ()
+
+    def of_atoms(self, column: int) -> float:
+        """Return the weight of the rows in which a column has an atom."""
+        return float(self.atoms[column].sum()) if len(self.atoms) else 0.0
+
+    def spread_out(self, column: int) -> float:
+        """Return the weight of the other rows."""
+        return max(self.total - self.of_atoms(column), 0.0)
 
 
 @kept(nogil=True)
@@ -315,13 +327,27 @@ def _evidence_of_symmetric(
 
 
 def evidence_of_normal_block(members: Array, sums: Moments) -> float:
-    """Return the log-evidence of real columns as one exchangeable block: one mean, variance and correlation."""
-    return float(_evidence_of_symmetric(members, *sums)[0])
+    """Return the log-evidence of real columns as one exchangeable block: one mean, variance and correlation.
+
+    A column with atoms is a block of its own: how often each atom occurs has a Dirichlet prior of half a row each.
+    """
+    column = int(members[0])
+    rest = sums.spread_out(column)
+    found = float(_evidence_of_symmetric(members, rest, *sums[1:6])[0])
+    return found + _evidence_of_atoms(column, rest, sums) if len(sums.atoms) and len(sums.atoms[column]) else found
+
+
+def _evidence_of_atoms(column: int, rest: float, sums: Moments) -> float:
+    counts = np.append(sums.atoms[column], rest)
+    each = 0.5
+    found = lgamma(each * len(counts)) - lgamma(sums.total + each * len(counts))
+    found += float((gammaln(counts + each) - gammaln(each)).sum())
+    return found - float(sums.atoms[column] @ np.log(sums.widths[column]))
 
 
 def is_point(column: int, sums: Moments) -> bool:
     """Whether a column rather has one value than a spread like that in the whole table."""
-    return bool(_evidence_of_symmetric(np.array([column]), *sums)[1])
+    return bool(_evidence_of_symmetric(np.array([column]), sums.spread_out(column), *sums[1:6])[1])
 
 
 def evidence_of_normals(members: IntArray, sums: Moments) -> float:

@@ -30,6 +30,8 @@ from xspn.learning.tables.summary import TableSummary
 from xspn.leaves.gaussian import LOG_2PI
 
 MOST_CUTS = 4  # on discrete values, that are weighed by evidence
+NO_ATOMS = 1e-2  # rows with an atom, below which a column counts as one without
+IMPOSSIBLE = -700.0  # nats: what a jointly normal column with an atom is worth
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +85,7 @@ class NormalProduct:
         log_scale: The logarithm of the density at the mean.
         joint: The columns that are jointly normal.
         whitening: What makes them uncorrelated, of variance 1.
+        of_atoms: What a row gains by each atom that it has, against a number in the middle of the column.
     """
 
     shift: FloatArray
@@ -92,9 +95,10 @@ class NormalProduct:
     log_scale: float
     joint: IntArray
     whitening: FloatArray
+    of_atoms: FloatArray
 
-    def log_density(self, values: FloatArray) -> FloatArray:
-        """Return the log-density of each row of centered values."""
+    def log_density(self, values: FloatArray, atoms: FloatArray) -> FloatArray:
+        """Return the log-density of each row of centered values, of which some are atoms: (rows, atoms)."""
         away = values + self.shift
         found = np.full(len(values), self.log_scale)
         if self.precision.any():
@@ -104,7 +108,7 @@ class NormalProduct:
         if len(self.joint):
             white = (away if len(self.joint) == len(self.shift) else away[:, self.joint]) @ self.whitening
             found -= 0.5 * np.einsum("ij,ij->i", white, white)
-        return found
+        return found + atoms @ self.of_atoms if len(self.of_atoms) else found
 
 
 class ProductRows:
@@ -121,12 +125,15 @@ class ProductRows:
         self._classes: dict[Block, Classes] = {}
         if above is None:
             values = summary.cells[:, summary.real]
-            self.centers = self.weights @ values / self.total
-            self.values = values - self.centers
+            self.atoms, owner = _atoms_of(summary)
+            is_atom = np.asarray(self.atoms @ np.eye(len(summary.real))[owner] > 0)
+            spread_out = np.maximum(self.weights @ ~is_atom, 1e-300)
+            self.centers = self.weights @ np.where(is_atom, 0.0, values) / spread_out
+            self.values = np.where(is_atom, 0.0, values - self.centers)
             self._codes = np.ascontiguousarray(summary.cells[:, summary.discrete].T.astype(np.int32))
         else:
             self.centers = above[0].centers
-            self.values = above[0].values[above[1]]
+            self.values, self.atoms = above[0].values[above[1]], above[0].atoms[above[1]]
             self._codes = np.ascontiguousarray(above[0]._codes[:, above[1]])
         self._place = {int(column): place for place, column in enumerate(summary.discrete)}
         self._place |= {int(column): place for place, column in enumerate(summary.real)}
@@ -144,9 +151,14 @@ class ProductRows:
     def moments(self, weights: FloatArray) -> Moments:
         """Return the sums of the real columns under given weights."""
         weighted = self.values * weights[:, None]
-        return Moments(
-            float(weights.sum()), weighted.sum(axis=0), weighted.T @ self.values, self.centers, *self._scales
-        )
+        counts, widths = weights @ self.atoms, [np.array([w for _, w in atoms]) for atoms in self._atoms_of_columns]
+        atoms = tuple(np.split(counts, np.cumsum([len(own) for own in widths])[:-1])) if len(widths) else ()
+        sums = weighted.sum(axis=0), weighted.T @ self.values
+        return Moments(float(weights.sum()), *sums, self.centers, *self._scales, atoms, tuple(widths))
+
+    @property
+    def _atoms_of_columns(self) -> list[tuple[tuple[float, float], ...]]:
+        return [self.summary.columns[int(i)].atoms for i in self.summary.real]
 
     def classes(self, block: Block, keep: bool = True) -> Classes:
         """Return the value counts of the rows over discrete columns.
@@ -201,6 +213,11 @@ class ProductRows:
         """Return the numbered value of each row, for each discrete column."""
         return [self.classes((int(column),)).of for column in self.summary.discrete]
 
+    def _places_of_atoms(self, block: Block) -> list[int]:
+        """Return which of all atoms are those of a block of real columns."""
+        ends = np.cumsum([0, *(len(own) for own in self._atoms_of_columns)])
+        return [p for i in self._members(block).tolist() for p in range(int(ends[i]), int(ends[i + 1]))]
+
     def is_real(self, block: Block) -> bool:
         """Whether a block is one of real columns."""
         return self.summary.columns[block[0]].is_real
@@ -219,7 +236,10 @@ class ProductRows:
 
         # Rows that are few cannot tell columns apart; then only those that are alike in the whole table share a block.
         few = self.total < ENOUGH_ROWS
-        kinds = [(column.domain, column.group if few else 0) for column in self.summary.columns]
+        kinds = [
+            (column.domain, column.scale, column.group if few else 0, place if column.atoms else -1)
+            for place, column in enumerate(self.summary.columns)
+        ]
         number = {kind: k for k, kind in enumerate(dict.fromkeys(kinds))}
         blocks = tuple(best_partition(np.array([number[kind] for kind in kinds]), evidence))
         structures = [Structure(blocks), Structure(blocks, joint=True)]
@@ -230,11 +250,12 @@ class ProductRows:
         return [(column,) for column in block] if self.is_real(block) else [block]
 
     def _joint(self, structure: Structure, sums: Moments) -> IntArray:
-        """Return the real columns that are jointly normal: those that stand alone and are spread out."""
+        """Return the real columns that are jointly normal: those that stand alone, are spread out and have no atoms."""
         if not structure.joint:
             return np.zeros(0, dtype=np.int64)
         alone = [block[0] for block in structure.blocks if len(block) == 1 and self.is_real(block)]
-        found = sorted(place for place in self._members(tuple(alone)).tolist() if not is_point(place, sums))
+        places = self._members(tuple(alone)).tolist()
+        found = sorted(p for p in places if sums.of_atoms(p) < NO_ATOMS and not is_point(p, sums))
         return np.array(found if len(found) > 1 else [], dtype=np.int64)
 
     def _evidence_of(self, structure: Structure, sums: Moments) -> float:
@@ -275,14 +296,15 @@ class ProductRows:
             if not self.is_real(block) or self._place[block[0]] in joint:
                 continue
             own, m = self._members(block), len(block)
-            of_mean, squares, contrasts, variance = symmetric_sums(own, *sums)
+            of_mean, squares, contrasts, variance = symmetric_sums(own, sums.spread_out(int(own[0])), *sums[1:6])
             if m == 1 and is_point(int(own[0]), sums):
                 variance = float(sums.floors[own[0]])
-            about = max(squares - of_mean**2 / (sums.total + MEAN_ROWS), 0.0)
-            b = (about + VARIANCE_ROWS * variance) / (sums.total + VARIANCE_ROWS)
-            a = b if m == 1 else (contrasts + VARIANCE_ROWS * variance) / (sums.total * (m - 1) + VARIANCE_ROWS)
+            total = sums.spread_out(int(own[0]))
+            about = max(squares - of_mean**2 / (total + MEAN_ROWS), 0.0)
+            b = (about + VARIANCE_ROWS * variance) / (total + VARIANCE_ROWS)
+            a = b if m == 1 else (contrasts + VARIANCE_ROWS * variance) / (total * (m - 1) + VARIANCE_ROWS)
             middle = self.centers[own].mean()
-            shift[own] = self.centers[own] - middle - of_mean / (sums.total + MEAN_ROWS) / np.sqrt(m)
+            shift[own] = self.centers[own] - middle - of_mean / (total + MEAN_ROWS) / np.sqrt(m)
             precision[own] = 1 / a
             log_scale -= 0.5 * ((m - 1) * np.log(a) + np.log(b))
             if m > 1:
@@ -296,11 +318,25 @@ class ProductRows:
             log_scale -= float(np.log(np.diag(factor)).sum())
             whitening = solve_triangular(factor, np.eye(len(joint)), lower=True).T
         of_blocks: Any = np.array(members).reshape(len(members), reals).T
-        return NormalProduct(shift, precision, of_blocks, np.array(along), log_scale, joint, whitening)
+        of_atoms = []
+        for place in np.flatnonzero([len(own) for own in sums.atoms]).tolist():
+            counts, widths = sums.atoms[place], sums.widths[place]
+            if place in joint:
+                of_atoms.append(np.full(len(counts), IMPOSSIBLE))
+                continue
+            log_p = np.log(np.append(counts, sums.spread_out(place)) + 0.5) - np.log(
+                sums.total + 0.5 * len(counts) + 0.5
+            )
+            middle = 0.5 * (np.log(precision[place]) - LOG_2PI - precision[place] * shift[place] ** 2)
+            log_scale += log_p[-1]
+            of_atoms.append(log_p[:-1] - log_p[-1] - np.log(widths) - middle)
+        gains = np.concatenate([np.zeros(0), *of_atoms])
+        return NormalProduct(shift, precision, of_blocks, np.array(along), log_scale, joint, whitening, gains)
 
     def log_prob(self, product: Product) -> FloatArray:
         """Return the log-density of each row."""
-        found = product.normal.log_density(self.values) if len(self.centers) else np.zeros(len(self.weights))
+        reals = len(self.centers)
+        found = product.normal.log_density(self.values, self.atoms) if reals else np.zeros(len(self.weights))
         for block, table in product.tables.items():
             found += table[self.classes(block).of]
         return found
@@ -311,6 +347,7 @@ class ProductRows:
         for block in structure.blocks:
             if self.is_real(block):
                 found.append(self.values[:, self._members(block)].sum(axis=1, keepdims=True))
+                found += [self.atoms[:, [place]] for place in self._places_of_atoms(block)]
             else:
                 classes = self.classes(block)
                 found.append(classes.counts[:, 1:][classes.of])
@@ -318,3 +355,11 @@ class ProductRows:
         features -= self.weights @ features / self.total
         spread = np.sqrt(self.weights @ features**2 / self.total)
         return np.asarray(features / np.where(spread > 0, spread, 1.0))
+
+
+def _atoms_of(summary: TableSummary) -> tuple[FloatArray, IntArray]:
+    """Mark the atoms that rows have, those of all real columns one after the other, and return whose they are."""
+    pairs = [(k, value) for k, i in enumerate(summary.real.tolist()) for value, _ in summary.columns[i].atoms]
+    marks = [summary.cells[:, summary.real[k]] == value for k, value in pairs]
+    owner = np.array([k for k, _ in pairs], dtype=np.int64)
+    return np.array(marks, dtype=np.float64).reshape(len(pairs), len(summary.cells)).T, owner

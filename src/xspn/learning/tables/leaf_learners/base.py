@@ -13,6 +13,12 @@ TableLeafLearner = Callable[[TableLeafData, IntArray, LeafOptions], Candidate]
 table_leaf_learners: Registry[TableLeafLearner] = Registry("leaf learner of tables")
 
 
+def without_atoms(data: TableLeafData) -> TableLeafData:
+    """Return the data with values that many rows share taken for missing cells."""
+    own = data.own.without_atoms()
+    return LeafData(own, own if data.pooled is data.own else data.pooled.without_atoms(), data.unit)
+
+
 def table_leaf_learner(name: str) -> TableLeafLearner:
     """Return the leaf learner of a name; refuse one that only makes leaves of bits."""
     if name not in table_leaf_learners:

@@ -7,7 +7,7 @@ from xspn.core.arrays import FloatArray, IntArray
 from xspn.graph.nodes import Node, Product
 from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.steps import step
-from xspn.learning.tables.leaf_learners.base import TableLeafData
+from xspn.learning.tables.leaf_learners.base import TableLeafData, without_atoms
 from xspn.learning.tables.leaf_learners.univariate import factorized_leaves
 from xspn.learning.tables.summary import TableSummary
 from xspn.leaves.gaussian import LOG_2PI
@@ -19,17 +19,18 @@ FOLDS = 5
 
 
 def gaussian_leaf(data: TableLeafData, variables: IntArray, alpha: float) -> Candidate | None:
-    """Return a normal distribution of all real columns, beside univariate leaves for the others.
+    """Return a normal distribution of all real columns without atoms, beside univariate leaves for the others.
 
     None below two of them, or where no row has anything to say about them.
     """
-    real = data.own.real
+    real = np.array([i for i in data.own.real.tolist() if not data.own.atom_weights(i).any()], dtype=np.int64)
     if len(real) < 2 or data.own.total == 0:
         return None
-    leaf, leave_one_out = _normal(data.part(real), variables[real])
+    leaf, leave_one_out = _normal(without_atoms(data.part(real)), variables[real])
     nodes: list[Node] = [leaf]
-    if len(data.own.discrete):
-        others = factorized_leaves(data.part(data.own.discrete), variables[data.own.discrete], alpha)
+    rest = np.setdiff1d(np.arange(data.own.n), real)
+    if len(rest):
+        others = factorized_leaves(data.part(rest), variables[rest], alpha)
         nodes += others.node.children if isinstance(others.node, Product) else [others.node]
         leave_one_out = leave_one_out + others.leave_one_out
     return Candidate("gaussian", nodes[0] if len(nodes) == 1 else Product(nodes), leave_one_out)

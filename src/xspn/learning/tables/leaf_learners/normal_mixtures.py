@@ -1,16 +1,18 @@
 """Leaves for single real columns: a normal distribution, or a mixture of two or three if BIC prefers it.
 
-All columns are fitted at once: arrays are (parts, rows, columns).
+All columns are fitted at once: arrays are (parts, rows, columns). Atoms, values that many rows share, stand beside.
 """
 
 import numpy as np
 
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.core.logspace import logsumexp_quiet
+from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Sum
 from xspn.learning.steps import step
-from xspn.learning.tables.leaf_learners.base import TableLeafData
-from xspn.learning.tables.summary import TableSummary, row_blocks
+from xspn.learning.tables.leaf_learners.base import TableLeafData, without_atoms
+from xspn.learning.tables.summary import Column, TableSummary, row_blocks
+from xspn.leaves.atom import Atom
 from xspn.leaves.gaussian import LOG_2PI, Gaussian
 
 MOST_PARTS = 3
@@ -141,18 +143,72 @@ def normal_mixtures(data: TableLeafData, variables: IntArray, alpha: float) -> t
         some = [np.arange(len(variables))[block] for block in blocks]
         found = [normal_mixtures(data.part(block), variables[block], alpha) for block in some]
         return [node for nodes, _ in found for node in nodes], np.asarray(sum(scores for _, scores in found))
-    own = data.own
+    spread_out = without_atoms(data)
+    own = spread_out.own
     units = np.minimum(own.weights, 1.0)  # a row that belongs here in part is removed in part
-    fits = [_Fit(own, units, 1, alpha)]
-    while len(fits) < MOST_PARTS and own.total >= ROWS_PER_PART * (len(fits) + 1):
-        fits.append(_Fit(own, units, len(fits) + 1, alpha))
-    price = 0.5 * PARAMETERS_OF_PART * np.log(np.maximum(own.seen, 2.0))
-    best = np.array([fit.log_likelihood() - price * k for k, fit in enumerate(fits)]).argmax(axis=0)
+    fits = _fits(own, units, alpha)
+    best = np.array(_evidence(fits, own)).argmax(axis=0)
     leave_one_out = [fit.leave_one_out() for fit in fits]  # (rows, columns) each
-    if data.pooled is not own:
-        fits.append(_Fit(data.pooled, units + data.unit - 1.0, 1, alpha))
+    if data.pooled is not data.own:
+        fits.append(_Fit(spread_out.pooled, units + data.unit - 1.0, 1, alpha))
         leave_one_out.append(fits[-1].leave_one_out())
-        better = own.weights @ leave_one_out[-1] > own.weights @ leave_one_out[0]
+        better = (own.weights @ leave_one_out[-1] > own.weights @ leave_one_out[0]) | (own.seen == 0)
         best = np.where((best == 0) & better, len(fits) - 1, best)
     nodes = [fits[int(k)].leaf(column, int(variables[column])) for column, k in enumerate(best)]
-    return nodes, np.asarray(np.take_along_axis(np.array(leave_one_out), best[None, None, :], axis=0)[0].sum(axis=1))
+    scores = np.take_along_axis(np.array(leave_one_out), best[None, None, :], axis=0)[0]
+    for column in range(len(variables)):
+        if data.own.atom_weights(column).any():
+            nodes[column], scores[:, column] = _beside_atoms(
+                data.own, column, int(variables[column]), nodes[column], scores[:, column], alpha
+            )
+    return nodes, np.asarray(scores.sum(axis=1))
+
+
+def mixture_evidence(values: FloatArray, weights: FloatArray, floor: float) -> float:
+    """Return the log-likelihood of the best mixture of normals for a column, less the price of its parts (BIC)."""
+    rows = TableSummary(values[:, None], weights, (Column(Domain.real(), floor=floor),))
+    return float(np.max(_evidence(_fits(rows, weights, 0.0), rows)))
+
+
+def _fits(rows: TableSummary, removed: FloatArray, alpha: float) -> list[_Fit]:
+    """Return mixtures of one, two, … parts."""
+    fits = [_Fit(rows, removed, 1, alpha)]
+    while len(fits) < MOST_PARTS and rows.total >= ROWS_PER_PART * (len(fits) + 1):
+        fits.append(_Fit(rows, removed, len(fits) + 1, alpha))
+    return fits
+
+
+def _evidence(fits: list[_Fit], rows: TableSummary) -> list[FloatArray]:
+    price = 0.5 * PARAMETERS_OF_PART * np.log(np.maximum(rows.seen, 2.0))
+    return [fit.log_likelihood() - price * k for k, fit in enumerate(fits)]
+
+
+def _beside_atoms(
+    own: TableSummary, column: int, variable: int, rest: Node, scores: FloatArray, alpha: float
+) -> tuple[Node, FloatArray]:
+    """Return the sum of a leaf and of the atoms that rows have, and the leave-one-out log-density of each row.
+
+    Args:
+        own: The rows.
+        column: The position of the column.
+        variable: The variable that it is.
+        rest: The leaf of all other numbers.
+        scores: The leave-one-out log-density of each row under it.
+        alpha: The pseudo-count of each atom, and of the rest.
+    """
+    counts, atoms = own.atom_weights(column), own.columns[column].atoms
+    present = [(value, width, count) for (value, width), count in zip(atoms, counts.tolist(), strict=True) if count > 0]
+    of_rest = float(own.seen[column]) - float(counts.sum())
+    masses = np.array([of_rest, *(count for *_, count in present)]) + max(alpha, 1e-3)
+    scores, removed = scores.copy(), np.minimum(own.weights, 1.0)
+    left = np.log(np.maximum(masses.sum() - removed, TINY))
+    which = np.zeros(len(scores), dtype=np.int64)
+    for number, (value, width, _) in enumerate(present, start=1):
+        here = own.cells[:, column] == value
+        which[here], scores[here] = number, -np.log(width)
+    seen = ~own.missing[:, column]
+    scores[seen] += (np.log(np.maximum(masses[which] - removed, 1e-3)) - left)[seen]
+    weights, parts = masses / masses.sum(), [Atom(variable, value, width) for value, width, _ in present]
+    if isinstance(rest, Sum):
+        return Sum([*(weights[0] * rest.weights), *weights[1:]], [*rest.children, *parts]), scores
+    return Sum(weights, [rest, *parts]), scores

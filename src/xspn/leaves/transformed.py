@@ -1,0 +1,328 @@
+"""Real variables that are normal on a scale of their own: positive, bounded, heavy-tailed, or in steps."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.errors import FormatError, StructureError
+from xspn.data.domain import Domain
+from xspn.graph.nodes import Node, Scope
+from xspn.leaves.base import Leaf, Picture, Smoothing, Together, leaf_from_params, register
+from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
+from xspn.leaves.gaussian import Gaussian
+from xspn.leaves.multivariate_gaussian import MultivariateGaussian
+from xspn.leaves.scales import Scale
+
+Normal = Gaussian | ExchangeableGaussian | MultivariateGaussian
+NORMAL = (Gaussian, ExchangeableGaussian, MultivariateGaussian)
+SWEEPS = 30  # of coordinate ascent to the mode of several variables
+GRID, ROUNDS = 65, 12  # a peak is looked for among so many numbers, so many times, each time in a smaller interval
+NODES = 40  # of the quadrature for covariances, in each direction
+
+
+@register
+class Transformed(Leaf):
+    """A normal leaf over what a monotone scale makes of each variable; densities are in the variables' own units.
+
+    A log-normal variable is `Transformed(Gaussian(0, mean=1, std=0.5), [Scale("log")])`. Numbers that come in steps
+    are drawn and filled in by steps; their density is that of the numbers before rounding.
+
+    Examples:
+        >>> leaf = Transformed(Gaussian(0, mean=0.0, std=1.0), [Scale("log")])
+        >>> leaf.log_prob(np.array([[1.0], [-1.0], [np.nan]])).round(6).tolist()
+        [-0.918939, -inf, 0.0]
+        >>> whole = Transformed(Gaussian(0, mean=3.2, std=9.0), [Scale(step=1.0)])
+        >>> whole.mode(np.array([[np.nan]]))[0].tolist()
+        [[3.0]]
+    """
+
+    __slots__ = ("base", "scales")
+    family = "transformed"
+    only_domain = Domain.real()
+    base: Normal
+    scales: tuple[Scale, ...]
+
+    def __init__(self, base: Normal, scales: Sequence[Scale]) -> None:
+        if not isinstance(base, NORMAL):
+            raise StructureError(f"Transformed: expected a normal leaf, found {type(base).__name__}")
+        self._set_variables(base.variables)
+        if len(scales) != len(base.variables):
+            raise StructureError(f"Transformed: expected {len(base.variables)} scales, found {len(scales)}")
+        self.base, self.scales = base, tuple(scales)
+        self._seal()
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: those of the normal leaf; scales belong to the columns."""
+        return self.base.n_parameters
+
+    def _forward(self, x: FloatArray) -> FloatArray:
+        """Return the variables on their scales; what is impossible becomes missing."""
+        return np.column_stack([scale.forward(own) for scale, own in zip(self.scales, x.T, strict=True)])
+
+    def _log_slope(self, x: FloatArray) -> FloatArray:
+        return np.asarray(sum(scale.log_slope(own) for scale, own in zip(self.scales, x.T, strict=True)))
+
+    def _inverse(self, y: FloatArray, x: FloatArray) -> FloatArray:
+        """Fill what is missing in x from y, rounded to steps."""
+        columns = zip(self.scales, y.T, x.T, strict=True)
+        found = [np.where(np.isnan(own), scale.presented(scale.inverse(of)), own) for scale, of, own in columns]
+        return np.column_stack(found)
+
+    def log_prob(self, x: FloatArray) -> FloatArray:
+        """Return the log-density on the scales, and that of the change of units."""
+        return np.asarray(self.base.log_prob(self._forward(x)) + self._log_slope(x))
+
+    @classmethod
+    def together(cls, leaves: Sequence[Self]) -> Together:
+        """Evaluate many leaves at once: each variable is put on its scale once for all of them."""
+        places: dict[tuple[int, Scale], int] = {}
+        for leaf in leaves:
+            for pair in zip(leaf.variables, leaf.scales, strict=True):
+                places.setdefault(pair, len(places))
+        pairs = [zip(leaf.variables, leaf.scales, strict=True) for leaf in leaves]
+        columns = [np.array([places[pair] for pair in own]) for own in pairs]
+        members = np.zeros((len(leaves), len(places)))
+        by_family: dict[type[Normal], list[int]] = {}
+        for slot, (leaf, own) in enumerate(zip(leaves, columns, strict=True)):
+            members[slot, own] = 1.0
+            by_family.setdefault(type(leaf.base), []).append(slot)
+        parts: list[tuple[list[int], Together | None, list[Normal]]] = []
+        for family, slots in by_family.items():
+            bases: list[Any] = [_moved(leaves[slot].base, columns[slot]) for slot in slots]
+            parts.append((slots, family.together(bases), bases))
+
+        def log_prob(values: FloatArray, best: bool) -> FloatArray:
+            own = [values[:, variable] for variable, _ in places]
+            y = np.column_stack([scale.forward(x) for (_, scale), x in zip(places, own, strict=True)])
+            slopes = np.stack([scale.log_slope(x) for (_, scale), x in zip(places, own, strict=True)])
+            out = np.empty((len(leaves), len(values)))
+            for slots, function, bases in parts:
+                if function is not None:
+                    out[slots] = function(y, False)
+                else:
+                    out[slots] = [base.log_prob(y[:, list(base.variables)]) for base in bases]
+            impossible = np.isneginf(slopes)
+            out += members @ np.where(impossible, 0.0, slopes)
+            out[members @ impossible > 0] = -np.inf
+            if best:
+                for slot, leaf in enumerate(leaves):
+                    part = values[:, list(leaf.variables)]
+                    missing = np.isnan(part).any(axis=1)
+                    if missing.any():
+                        out[slot, missing] = leaf.mode(part[missing])[1]
+            return out
+
+        return log_prob
+
+    def _given(self, y: FloatArray, x: FloatArray) -> Iterator[tuple[IntArray, IntArray, FloatArray, FloatArray]]:
+        """Yield rows with the same variables missing, these, and their mean (rows, m) and covariance given the rest."""
+        mean, covariance = self.base.moments()
+        patterns, which = np.unique(np.isnan(x), axis=0, return_inverse=True)
+        for number, pattern in enumerate(patterns):
+            rows, missing, seen = np.flatnonzero(which.reshape(-1) == number), *map(np.flatnonzero, (pattern, ~pattern))
+            if not len(missing):
+                continue
+            of = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[np.ix_(seen, missing)])
+            away = np.nan_to_num(y[np.ix_(rows, seen)] - mean[seen])
+            left = covariance[np.ix_(missing, missing)] - covariance[np.ix_(missing, seen)] @ of
+            yield rows, missing, mean[missing] + away @ of, left
+
+    def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Fill with the numbers of highest density; of several variables by coordinate ascent."""
+        y = self._forward(x)
+        if len(self._variables) == 1:  # it is the same for all rows
+            mean, covariance = self.base.moments()
+            y = np.full_like(y, _peak(mean, covariance[:, 0], self.scales[0])[0])
+        else:
+            for rows, missing, mean, covariance in self._given(y, x):
+                y[np.ix_(rows, missing)] = _joint_peak(mean, covariance, [self.scales[i] for i in missing])
+        filled = self._inverse(y, x)
+        return filled, self.log_prob(filled)
+
+    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Fill with draws of the normal leaf, put back on the variables' own scales."""
+        return self._inverse(self.base.sample(self._forward(x), rng), x)
+
+    def means(self, x: FloatArray) -> FloatArray:
+        """Return each row filled with conditional means."""
+        found, y = x.copy(), self._forward(x)
+        for rows, missing, mean, covariance in self._given(y, x):
+            for place, variable in enumerate(missing.tolist()):
+                spread = np.full(len(rows), covariance[place, place])
+                found[rows, variable] = self.scales[variable].moments(mean[:, place], spread)[0]
+        return found
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return means and covariances, by quadrature where they have no closed form."""
+        mean, covariance = self.base.moments()
+        n = len(mean)
+        pairs = [scale.moments(mean[i], covariance[i, i]) for i, scale in enumerate(self.scales)]
+        middle, found = np.array([float(own[0]) for own in pairs]), np.diag([float(own[1]) for own in pairs])
+        z, weights = _hermite()
+        for i in range(n):
+            for j in range(i):
+                factor = np.linalg.cholesky(covariance[np.ix_([i, j], [i, j])])
+                one = self.scales[i].inverse(mean[i] + factor[0, 0] * z[:, None]) - middle[i]
+                other = self.scales[j].inverse(mean[j] + factor[1, 0] * z[:, None] + factor[1, 1] * z) - middle[j]
+                found[i, j] = found[j, i] = float(weights @ (one * other) @ weights)
+        return middle, found
+
+    def marginalize(self, keep: Scope) -> Node | None:
+        """Return the kept variables on their scales."""
+        return self._around(self.base.marginalize(keep))
+
+    def condition(self, x: FloatArray) -> tuple[Node | None, float]:
+        """Return the normal leaf given the observed variables, on the scales of the others."""
+        slope = float(self._log_slope(x[None, :])[0])
+        if np.isneginf(slope):
+            return None, -np.inf
+        rest, log_density = self.base.condition(self._forward(x[None, :])[0])
+        return self._around(rest), log_density + slope
+
+    def _around(self, base: Node | None) -> Node | None:
+        if base is None or base is self.base:
+            return None if base is None else self
+        assert isinstance(base, NORMAL)
+        scale_of = dict(zip(self._variables, self.scales, strict=True))
+        return Transformed(base, [scale_of[v] for v in base.variables])
+
+    # -- how it is shown: dependence and exchangeability are the same on any scale -----------------------------------
+
+    @property
+    def title(self) -> str:
+        """The normal leaf's title."""
+        return self.base.title
+
+    def details(self, label: Callable[[int], str]) -> str | None:
+        """Return mean and deviation in the variable's own units."""
+        mean, covariance = self.moments()
+        return f"mean {mean[0]:.4g}, deviation {float(np.sqrt(covariance[0, 0])):.3g}"
+
+    def law(self, names: Sequence[str], label: Callable[[int], str]) -> str:
+        """Say what the normal leaf says."""
+        return self.base.law(names, label)
+
+    def dependence(self) -> float:
+        """Return the total correlation, which no monotone scale changes."""
+        return self.base.dependence()
+
+    def interchangeable(self) -> list[IntArray]:
+        """Return the interchangeable positions of the normal leaf, if they are on one scale."""
+        return self.base.interchangeable() if len(set(self.scales)) == 1 else []
+
+    def picture(self) -> Picture:
+        """Return a bell."""
+        return "bell", ()
+
+    # -- parameters --------------------------------------------------------------------------------------------------
+
+    def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the statistics of the normal leaf; impossible rows tell nothing."""
+        possible = ~np.isneginf(self._log_slope(x))
+        return self.base.statistics(self._forward(x[possible]), weights[possible])
+
+    def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
+        """Return the most likely leaf on the same scales."""
+        base = self.base.from_statistics(statistics, smoothing)
+        return self if base is self.base else type(self)(base, self.scales)
+
+    def recentered(self, statistics: FloatArray) -> Self:
+        """Let the normal leaf decide."""
+        base = self.base.recentered(statistics)
+        return self if base is self.base else type(self)(base, self.scales)
+
+    def restate(self, statistics: FloatArray, origin: Self) -> FloatArray:
+        """Let the normal leaf restate its own."""
+        base: Any = self.base
+        return np.asarray(base.restate(statistics, origin.base))
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the normal leaf and the scales."""
+        base = {"family": self.base.family, "params": self.base.to_params()}
+        return {"base": base, "scales": [scale.to_params() for scale in self.scales]}
+
+    @classmethod
+    def from_params(cls, variables: tuple[int, ...], params: dict[str, Any]) -> Self:
+        """Build the leaf."""
+        base, scales = params["base"], params["scales"]
+        if not isinstance(base, Mapping) or base.get("family") not in [family.family for family in NORMAL]:
+            raise FormatError(f"{cls.family}: expected the parameters of a normal leaf, found {base!r}")
+        if variables and len(scales) != len(variables):
+            raise StructureError(f"Transformed: expected {len(variables)} scales, found {len(scales)}")
+        normal: Any = leaf_from_params(base["family"], variables, base["params"])
+        return cls(normal, [Scale(**scale) for scale in scales])
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, first_variable: int = 0) -> Self:
+        """Return one variable on a random scale."""
+        scales = [
+            Scale("plain"),
+            Scale("log", low=-1.0, unit=2.0),
+            Scale("log", low=1.0, unit=-2.0),
+            Scale("soft", low=0.5, unit=0.3),
+            Scale("logit", low=-2.0, unit=5.0),
+            Scale("asinh", low=0.2, unit=2.0),
+        ]
+        base = Gaussian(first_variable, mean=0.2 * rng.normal(), std=0.05 + 0.1 * rng.random())
+        return cls(base, [scales[int(rng.integers(len(scales)))]])
+
+    def __repr__(self) -> str:
+        return f"Transformed({self.base!r}, [{', '.join(map(repr, self.scales))}])"
+
+
+def scales_of(leaves: Iterable[Node]) -> dict[int, Scale]:
+    """Return the scale of each variable that has one and the same in all leaves that put it on a scale."""
+    found: dict[int, set[Scale]] = {}
+    for leaf in leaves:
+        if isinstance(leaf, Transformed):
+            for variable, scale in zip(leaf.variables, leaf.scales, strict=True):
+                found.setdefault(variable, set()).add(scale)
+    return {variable: own.pop() for variable, own in found.items() if len(own) == 1}
+
+
+def _moved(base: Normal, columns: IntArray) -> Leaf:
+    """Return a normal leaf over other variables."""
+    return leaf_from_params(base.family, tuple(columns.tolist()), base.to_params())
+
+
+@lru_cache(maxsize=1)
+def _hermite() -> tuple[FloatArray, FloatArray]:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    return nodes, weights / weights.sum()
+
+
+def _peak(mean: FloatArray, variance: FloatArray, scale: Scale) -> FloatArray:
+    """Return y where the density of x is highest, for each of several normal distributions of y."""
+    if scale.kind == "plain":
+        return mean
+    if scale.kind == "log":
+        return np.asarray(mean - np.sign(scale.unit) * variance)
+    spread = np.sqrt(variance)
+    middle, width = mean, 8.0 * spread
+    steps = np.linspace(-1.0, 1.0, GRID)
+    for _ in range(ROUNDS):
+        y = middle[:, None] + width[:, None] * steps
+        heights = scale.log_slope(scale.inverse(y)) - 0.5 * (y - mean[:, None]) ** 2 / variance[:, None]
+        middle = np.take_along_axis(y, heights.argmax(axis=1)[:, None], axis=1)[:, 0]
+        width = width * (4.0 / GRID)
+    return np.asarray(middle)
+
+
+def _joint_peak(mean: FloatArray, covariance: FloatArray, scales: Sequence[Scale]) -> FloatArray:
+    """Return y where the density of x is highest, for rows of means and one covariance: one variable at a time."""
+    if len(scales) == 1:
+        return _peak(mean[:, 0], np.full(len(mean), covariance[0, 0]), scales[0])[:, None]
+    precision = np.linalg.inv(covariance)
+    variances, y = 1 / np.diag(precision), mean.copy()
+    for _ in range(SWEEPS):
+        before = y.copy()
+        for i, scale in enumerate(scales):
+            others = (y - mean) @ precision[:, i] - (y[:, i] - mean[:, i]) * precision[i, i]
+            y[:, i] = _peak(mean[:, i] - others * variances[i], np.full(len(y), variances[i]), scale)
+        if np.abs(y - before).max(initial=0.0) < 1e-10:
+            break
+    return y

@@ -1,0 +1,101 @@
+"""Real columns get leaves that respect what they can be, and what is drawn or filled in looks like the table."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+
+from xspn import XSPN
+from xspn.leaves import Atom, Gaussian, Transformed
+from xspn.leaves.transformed import scales_of
+
+
+def columns(rng, rows=1000):
+    return {
+        "normal": rng.normal(size=rows),
+        "positive": np.exp(rng.normal(size=rows)),
+        "bounded": rng.random(rows),
+        "heavy": rng.standard_t(2, rows),
+        "zeros": np.where(rng.random(rows) < 0.4, 0.0, rng.exponential(3, rows)),
+        "whole": np.round(rng.normal(200, 30, rows)),
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scales_are_chosen_where_they_pay(seed):
+    table = columns(np.random.default_rng(seed))
+    model = XSPN(random_state=0).fit(np.column_stack(list(table.values())))
+    place = {name: v for v, name in enumerate(table)}
+    kinds = {v: scale.kind for v, scale in scales_of(model.circuit_.graph.leaves).items()}
+    assert kinds.get(place["normal"], "plain") == "plain"
+    assert kinds[place["positive"]] == "log"
+    assert kinds[place["bounded"]] == "logit"
+    assert kinds[place["heavy"]] == "asinh"
+    assert kinds[place["whole"]] == "plain"
+    atoms = {leaf.variables[0] for leaf in model.circuit_.graph.leaves if isinstance(leaf, Atom)}
+    assert atoms == {place["zeros"]}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_samples_and_imputations_are_in_the_range_and_the_precision_of_the_table(seed):
+    rng = np.random.default_rng(seed)
+    table = np.column_stack(list(columns(rng).values()))
+    model = XSPN(random_state=0).fit(table)
+    holes = np.where(rng.random(table.shape) < 0.3, np.nan, table)
+    drawn = [model.sample(3000, random_state=1), *(model.impute(holes, method=m) for m in ("marginal", "mpe"))]
+    drawn.append(model.impute(holes, method="sample", random_state=0))
+    for rows in drawn:
+        assert (rows[:, 1] > 0).all()
+        assert ((rows[:, 2] >= 0) & (rows[:, 2] <= 1)).all()
+        assert (rows[:, 4] >= 0).all()
+        np.testing.assert_array_equal(rows[:, 5], np.round(rows[:, 5]))
+    assert abs((drawn[0][:, 4] == 0).mean() - 0.4) < 0.06
+
+
+@pytest.mark.parametrize("rows", [15, 60, 400])
+def test_positive_numbers_that_are_normal_stay_positive_too(rows):
+    rng = np.random.default_rng(rows)
+    table = np.abs(rng.normal(3, 1.3, size=(rows, 3)))
+    model = XSPN(random_state=0).fit(table)
+    assert model.sample(5000, random_state=0).min() >= 0
+    assert np.isfinite(model.score_samples(-0.1 * np.ones((1, 3)))).all() or rows >= 60
+
+
+def test_each_scale_predicts_better_than_mixtures_of_normals():
+    rng = np.random.default_rng(0)
+    train, new = columns(rng, 1000), columns(rng, 4000)
+    for name in ("positive", "bounded", "heavy"):
+        ours = XSPN(random_state=0).fit(train[name][:, None])
+        normals = XSPN(exchangeability="global", random_state=0).fit(train[name][:, None])
+        assert any(isinstance(leaf, Transformed) for leaf in ours.circuit_.graph.leaves)
+        assert all(isinstance(leaf, Gaussian) for leaf in normals.circuit_.graph.leaves)
+        assert ours.score(new[name][:, None]) > normals.score(new[name][:, None]) + 0.005
+        assert ours.circuit_.summary().parameters <= normals.circuit_.summary().parameters
+
+
+def test_the_unit_of_a_column_changes_densities_by_its_factor_alone():
+    rng = np.random.default_rng(0)
+    table = np.column_stack(list(columns(rng, 600).values()))
+    scores = XSPN(random_state=0).fit(table).score_samples(table)
+    factors = np.array([1000.0, 1000.0, 1000.0, 0.001, 1.0, 1000.0])
+    larger = XSPN(random_state=0).fit(table * factors).score_samples(table * factors)
+    np.testing.assert_allclose(larger + np.log(factors).sum(), scores, atol=1e-5)
+    rows, order = rng.permutation(600), rng.permutation(6)
+    moved = XSPN(random_state=0).fit(table[rows][:, order])
+    np.testing.assert_allclose(moved.score_samples(table[:, order]), scores, atol=1e-5)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_diabetes, load_breast_cancer])
+def test_ordinary_tables_give_no_alarm_and_samples_with_their_quantiles(load, missing):
+    rng = np.random.default_rng(0)
+    table = load(scaled=False).data if load is load_diabetes else load().data
+    table = np.where(rng.random(table.shape) < missing, np.nan, table)[:, :12]
+    model = XSPN(random_state=0).fit(table)  # a warning would be an error
+    drawn = model.sample(4000, random_state=0)
+    assert (drawn >= np.where(np.nanmin(table, axis=0) >= 0, 0.0, -np.inf)).all()
+    for p in (0.1, 0.5, 0.9):
+        quantile = np.nanquantile(table, p, axis=0)
+        below, up_to = (drawn < quantile).mean(axis=0), (drawn <= quantile).mean(axis=0)
+        in_table = np.nanmean(np.where(np.isnan(table), np.nan, table <= quantile), axis=0)
+        assert (up_to >= p - 0.08).all()
+        assert (below <= in_table + 0.08).all()

@@ -1,0 +1,145 @@
+"""Normal leaves on scales: every scale against quadrature, several variables, steps and ends."""
+
+import numpy as np
+import pytest
+from scipy.stats import lognorm
+
+from xspn import Circuit, Gaussian, MultivariateGaussian, Product, Sum
+from xspn.core.errors import ParameterError, StructureError
+from xspn.io import from_json, to_json
+from xspn.leaves import Atom, Bernoulli, ExchangeableGaussian, Scale, Transformed
+
+SCALES = [
+    Scale(),
+    Scale("log", low=1.0, unit=2.0),
+    Scale("log", low=1.0, unit=-2.0),
+    Scale("soft", low=0.5, unit=0.7),
+    Scale("soft", low=0.5, unit=-0.7),
+    Scale("logit", low=-2.0, unit=5.0),
+    Scale("asinh", low=0.2, unit=2.0),
+]
+MISSING = np.array([[np.nan]])
+Y = np.linspace(-7, 7, 40_001)
+
+
+@pytest.fixture(params=SCALES, ids=repr)
+def scale(request):
+    return request.param
+
+
+def test_scales_are_increasing_and_undone_by_their_inverse(scale):
+    x = scale.inverse(Y)
+    assert (np.diff(x[np.abs(Y) < 5]) > 0).all()
+    middle = np.abs(Y) < 5
+    np.testing.assert_allclose(scale.forward(x[middle]), Y[middle], atol=1e-9)
+    slope = np.gradient(Y[middle], x[middle])
+    np.testing.assert_allclose(scale.log_slope(x[middle])[1:-1], np.log(slope[1:-1]), atol=1e-5)
+
+
+def test_densities_moments_and_modes_against_quadrature(scale):
+    leaf = Transformed(Gaussian(0, mean=0.3, std=0.6), [scale])
+    x = scale.inverse(Y)
+    log_prob = leaf.log_prob(x[:, None])
+    mass = np.exp(log_prob - scale.log_slope(x)) * (Y[1] - Y[0])
+    assert mass.sum() == pytest.approx(1, abs=1e-9)
+    mean, covariance = leaf.moments()
+    np.testing.assert_allclose(mean, [mass @ x], atol=1e-8)
+    np.testing.assert_allclose(covariance, [[mass @ (x - mean[0]) ** 2]], atol=1e-7)
+    filled, best = leaf.mode(MISSING)
+    assert best[0] >= log_prob.max() - 1e-9
+    assert leaf.log_prob(filled)[0] == best[0]
+
+
+def test_log_normal_leaves_are_those_of_scipy():
+    leaf = Transformed(Gaussian(0, mean=0.4, std=0.8), [Scale("log", unit=3.0)])
+    x = np.array([0.1, 2.0, 30.0])
+    np.testing.assert_allclose(leaf.log_prob(x[:, None]), lognorm(0.8, scale=3.0 * np.exp(0.4)).logpdf(x))
+    assert leaf.log_prob(np.array([[-1.0], [0.0]])).tolist() == [-np.inf, -np.inf]
+    rest, log_density = leaf.condition(np.array([-1.0]))
+    assert rest is None
+    assert log_density == -np.inf
+
+
+def joint():
+    covariance = np.array([[0.5, 0.2, 0.1], [0.2, 0.4, -0.1], [0.1, -0.1, 0.6]])
+    base = MultivariateGaussian([2, 0, 1], np.array([0.2, -0.3, 0.1]), covariance)
+    return Transformed(base, [Scale("log"), Scale("soft", unit=0.5), Scale("asinh", low=1.0, unit=2.0)])
+
+
+def test_several_variables_are_conditioned_and_marginalized_alike():
+    leaf, rng = joint(), np.random.default_rng(0)
+    drawn = leaf.sample(np.full((40_000, 3), np.nan), rng)
+    mean, covariance = leaf.moments()
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.05)
+    np.testing.assert_allclose(np.cov(drawn.T), covariance, rtol=0.1)
+    row = np.array([drawn[0, 0], np.nan, drawn[0, 2]])
+    rest, log_density = leaf.condition(row)
+    whole = leaf.log_prob(drawn[:1])[0]
+    assert log_density + rest.log_prob(drawn[:1, [1]])[0] == pytest.approx(whole)
+    assert leaf.log_prob(row[None, :])[0] == pytest.approx(log_density)
+    kept = leaf.marginalize(leaf.scope & joint().scope)
+    assert kept is leaf
+
+
+def test_the_mode_of_several_variables_is_no_lower_than_what_is_near():
+    leaf, rng = joint(), np.random.default_rng(1)
+    rows = np.array([[np.nan] * 3, [1.3, np.nan, np.nan], [np.nan, 0.4, np.nan]])
+    filled, best = leaf.mode(rows)
+    for _ in range(200):
+        near = np.where(np.isnan(rows), filled * np.exp(0.2 * rng.normal(size=rows.shape)), rows)
+        assert (leaf.log_prob(near) <= best + 1e-9).all()
+
+
+def test_many_leaves_are_evaluated_as_one_by_one():
+    rng = np.random.default_rng(0)
+    parts = [
+        Product([joint(), Bernoulli(3, p=0.4)]),
+        Product([*(Transformed(Gaussian(v, mean=0.1, std=0.9), [s]) for v, s in enumerate(
+            [Scale("soft", unit=0.5), Scale("asinh", low=1.0, unit=2.0), Scale("log")])), Bernoulli(3, p=0.9)]),
+        Product([Atom(0, 1.0, 0.1), Gaussian(1, mean=0, std=1), Gaussian(2, mean=2, std=1), Bernoulli(3, p=0.5)]),
+    ]  # fmt: skip
+    circuit = Circuit(Sum([0.3, 0.3, 0.4], parts))
+    rows = circuit.sample(60, random_state=0)
+    rows[rng.random(rows.shape) < 0.3] = np.nan
+    rows[0, 2] = -1.0
+    alone = [
+        sum(leaf.log_prob(rows[:, list(leaf.variables)]) for leaf in part.children) for part in circuit.root.children
+    ]
+    expected = np.logaddexp.reduce([np.log(w) + own for w, own in zip(circuit.root.weights, alone, strict=True)])
+    for backend in ("numpy", "numba"):
+        np.testing.assert_allclose(circuit.to(backend=backend).log_likelihood(rows), expected, atol=1e-10)
+    again = from_json(to_json(circuit))
+    np.testing.assert_array_equal(again.log_likelihood(rows), circuit.log_likelihood(rows))
+
+
+def test_steps_and_ends_hold_for_what_is_drawn_and_filled_in():
+    leaf = Transformed(Gaussian(0, mean=0.5, std=2.0), [Scale(step=0.1, least=0.0)])
+    drawn = leaf.sample(np.full((2000, 1), np.nan), np.random.default_rng(0))
+    assert drawn.min() >= 0
+    np.testing.assert_array_equal(drawn, np.round(drawn, 1))
+    below = Transformed(Gaussian(0, mean=-0.5, std=2.0), [Scale(step=1.0, most=0.0)])
+    drawn = below.sample(np.full((2000, 1), np.nan), np.random.default_rng(0))
+    assert drawn.max() <= 0
+    np.testing.assert_array_equal(drawn, np.round(drawn))
+    assert below.mode(MISSING)[0].tolist() in ([[0.0]], [[-1.0]])
+
+
+def test_exchangeable_leaves_stay_so_on_one_scale():
+    base = ExchangeableGaussian([0, 1, 2], 0.0, 1.0, 0.5)
+    one, several = Transformed(base, [Scale("log")] * 3), Transformed(base, [Scale("log")] * 2 + [Scale()])
+    assert [own.tolist() for own in one.interchangeable()] == [[0, 1, 2]]
+    assert several.interchangeable() == []
+    assert one.dependence() == several.dependence() == base.dependence()
+
+
+def test_wrong_parameters_are_refused():
+    with pytest.raises(StructureError, match="expected 1 scales, found 2"):
+        Transformed(Gaussian(0, mean=0, std=1), [Scale(), Scale()])
+    with pytest.raises(StructureError, match="normal leaf"):
+        Transformed(Bernoulli(0, p=0.5), [Scale()])
+    for wrong in ({"kind": "cube"}, {"unit": 0.0}, {"low": np.inf}, {"step": -1.0}, {"kind": "logit", "unit": -1.0}):
+        with pytest.raises(ParameterError):
+            Scale(**wrong)
+    for wrong in ({"value": np.nan, "width": 1.0}, {"value": 0.0, "width": 0.0}):
+        with pytest.raises(ParameterError):
+            Atom(0, **wrong)
