@@ -244,7 +244,7 @@ def _evidence_of(given: Any, schema: Schema, what: str) -> tuple[FloatArray, Eve
     if given is None:
         return nothing, everything, ""
     is_texts = isinstance(given, list | tuple) and len(given) > 0 and all(isinstance(text, str) for text in given)
-    if isinstance(given, str) or (is_texts and len(given) != len(schema)) or (is_texts and _are_events(given, schema)):
+    if isinstance(given, str) or (is_texts and len(given) != len(schema)) or (is_texts and _are_events(given)):
         texts = [given] if isinstance(given, str) else list(given)
         return nothing, evidence_event(texts, schema, what), conjunction(texts)
     rows = np.asarray(schema.evidence(given, what), dtype=np.float64)
@@ -255,10 +255,9 @@ def _evidence_of(given: Any, schema: Schema, what: str) -> tuple[FloatArray, Eve
     return rows, everything, shown
 
 
-def _are_events(texts: Iterable[str], schema: Schema) -> bool:
+def _are_events(texts: Iterable[str]) -> bool:
     """Whether as many texts as there are columns are events, not a row of labels."""
-    names = schema.shown_names
-    return all(any(sign in text for sign in "=<>") or " in " in text for text in texts) or not names
+    return all(any(sign in text for sign in "=<>") or " in " in text for text in texts)
 
 
 def _points(case: Case) -> frozenset[int]:
