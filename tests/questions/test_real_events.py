@@ -5,10 +5,21 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
-from xspn import Bernoulli, Circuit, ExchangeableGaussian, Gaussian, MultivariateGaussian, Product, Sum
+from xspn import (
+    Atom,
+    Bernoulli,
+    Circuit,
+    ExchangeableGaussian,
+    Gaussian,
+    MultivariateGaussian,
+    Product,
+    Sum,
+    Transformed,
+)
 from xspn.core.errors import QueryError
 from xspn.leaves.events import Intervals
 from xspn.leaves.normal_mass import log_box_mass, log_normal_mass
+from xspn.leaves.scales import Scale
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -104,6 +115,37 @@ def test_mixed_circuits_against_draws(seed):
     point = circuit.probability("X0 > 0", given="X1 = 0.2 & X5=1")
     thin = circuit.probability("X0 > 0", given="X1 in 0.199..0.201 & X5=1")
     assert point.probability == pytest.approx(thin.probability, abs=2e-3)
+
+
+SCALES = [
+    Scale("log", low=-1.0, unit=2.0),
+    Scale("log", low=1.0, unit=-2.0),
+    Scale("soft", low=0.5, unit=0.3),
+    Scale("logit", low=-2.0, unit=5.0),
+    Scale("asinh", low=0.2, unit=2.0),
+    Scale("plain", step=0.5),
+    Scale("log", unit=3.0, step=1.0),
+]
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=repr)
+def test_numbers_on_scales_against_draws(scale):
+    """Intervals with ends in and out of the range, strict and not, with an atom beside."""
+    circuit = Circuit(Sum([0.7, 0.3], [Transformed(Gaussian(0, mean=0.3, std=0.6), [scale]), Atom(0, 1.5, 0.1)]))
+    drawn = circuit.sample(100_000, random_state=0)[:, 0]
+    for low, high in [(-10, 1), (0, 1.5), (1, 2), (2, 100), (0.6, 0.7)]:
+        closed, strict = (drawn >= low) & (drawn <= high), (drawn > low) & (drawn < high)
+        assert circuit.probability(f"X0 in {low}..{high}").probability == pytest.approx(closed.mean(), abs=0.01)
+        assert circuit.probability(f"X0 > {low} & X0 < {high}").probability == pytest.approx(strict.mean(), abs=0.01)
+    assert circuit.probability("X0 < 1e9").probability == pytest.approx(1.0)
+
+
+def test_numbers_beyond_the_least_belong_to_it():
+    leaf = Transformed(Gaussian(0, mean=1.0, std=1.0), [Scale(step=1.0, least=0.0)])
+    circuit = Circuit(leaf)
+    assert circuit.probability("X0 < 0").probability == 0.0
+    assert circuit.probability("X0 <= 0").probability == pytest.approx(norm.cdf(-0.5))
+    assert circuit.probability("X0 >= 0").probability == pytest.approx(1.0)
 
 
 def test_sets_of_numbers():

@@ -1,6 +1,6 @@
 """One real variable with a single value, as exactly as it was written down."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError
 from xspn.data.domain import Domain
 from xspn.leaves.base import Picture, Smoothing, Univariate, register
+from xspn.leaves.events import Intervals, Mark
 
 
 @register
@@ -57,6 +58,13 @@ class Atom(Univariate):
     def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Fill with the value: numbers that differ from it by less than rounding are written like it."""
         return np.where(np.isnan(x), self.value, x)
+
+    def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+        """Return whether intervals have the value, which stands for all numbers that are rounded to it."""
+        logs, asked = self.log_prob(x), marks[0]
+        if isinstance(asked, Intervals):
+            logs = np.where(np.isnan(x[:, 0]), 0.0 if asked.contains(self.value) else -np.inf, logs)
+        return logs[:, None]
 
     def means(self, x: FloatArray) -> FloatArray:
         """Return each row filled with the value."""

@@ -24,6 +24,7 @@ from scipy.special import expit
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import is_real_number, one_of
 from xspn.core.errors import ParameterError
+from xspn.leaves.events import Intervals
 
 LARGE = 30.0  # beyond it log(eᵘ − 1) is u to the last digit
 FAR, NODES = 12.0, 1201  # of the quadrature, in deviations: errors fall exponentially with the number of nodes
@@ -145,6 +146,44 @@ class Scale:
         if self.unit > 0:
             return float(np.nextafter(self.low, np.inf)), np.inf
         return -np.inf, float(np.nextafter(self.low, -np.inf))
+
+    def image(self, numbers: Intervals) -> Intervals:
+        """Return what a set of numbers becomes on the scale.
+
+        A number in steps stands for all that are rounded to it, and the least and the most for all beyond them.
+
+        Examples:
+            >>> Scale("log").image(Intervals.of((-2.0, 1.0))).bounds
+            ((-inf, 0.0),)
+            >>> Scale(step=1.0, least=0.0).image(Intervals.of((0.0, 1.0), (2.5, 3.2))).bounds
+            ((-inf, 1.5), (2.5, 3.5))
+        """
+        least, most = self._range
+        found = []
+        for low, high in numbers.bounds:
+            if self.step > 0:
+                low, high = np.ceil(low / self.step) - 0.5, np.floor(high / self.step) + 0.5
+                low, high = low * self.step, high * self.step
+            if high <= least or low >= most or not self._has(low, high):
+                continue
+            below = low <= (least if self.least is None else self.least)
+            above = high >= (most if self.most is None else self.most)
+            ends = self.forward(np.array([low, high]))
+            found.append((-np.inf if below else float(ends[0]), np.inf if above else float(ends[1])))
+        return Intervals.of(*found)
+
+    def _has(self, low: float, high: float) -> bool:
+        """Whether some number of an interval is not beyond the least or the most."""
+        return (self.least is None or high >= self.least) and (self.most is None or low <= self.most)
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        """Where numbers can be."""
+        if self.kind == "logit":
+            return self.low, self.low + self.unit
+        if self.kind in ("plain", "asinh"):
+            return -np.inf, np.inf
+        return (self.low, np.inf) if self.unit > 0 else (-np.inf, self.low)
 
     def presented(self, x: FloatArray) -> FloatArray:
         """Return numbers as the column has them: reflected at the ends, and rounded to steps."""

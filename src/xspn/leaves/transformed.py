@@ -11,6 +11,7 @@ from xspn.core.errors import FormatError, StructureError
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope
 from xspn.leaves.base import Leaf, Picture, Smoothing, Together, leaf_from_params, register
+from xspn.leaves.events import Intervals, Mark
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
 from xspn.leaves.gaussian import Gaussian
 from xspn.leaves.multivariate_gaussian import MultivariateGaussian
@@ -146,6 +147,12 @@ class Transformed(Leaf):
     def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Fill with draws of the normal leaf, put back on the variables' own scales."""
         return self._inverse(self.base.sample(self._forward(x), rng), x)
+
+    def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
+        """Return the log-probability of intervals, which are intervals on the scales too."""
+        pairs = zip(self.scales, marks, strict=True)
+        on_scales = [scale.image(mark) if isinstance(mark, Intervals) else mark for scale, mark in pairs]
+        return np.asarray(self.base.tally(self._forward(x), on_scales) + self._log_slope(x)[:, None])
 
     def means(self, x: FloatArray) -> FloatArray:
         """Return each row filled with conditional means."""
