@@ -207,8 +207,8 @@ def _has_only_bits(data: TrainingData) -> bool:
 def _evidence_serves(data: TrainingData) -> bool:
     """Whether blocks and contexts of best evidence are what is learned where nothing else is asked for.
 
-    The laws of categories do not know that neighbors on a long scale are alike; where most columns are such scales, tests
-    predict better.
+    The laws of categories do not know that neighbors on a long scale are alike; where most columns are such scales,
+    tests predict better.
     """
     rows = data.rows()
     domains = () if isinstance(data, BinaryData) else data.domains
