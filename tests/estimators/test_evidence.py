@@ -159,6 +159,7 @@ def test_auto_takes_evidence_for_one_circuit(rng):
         (bits, {"leaf_learner": "factorized"}),
         (bits, {"n_estimators": 2}),
         (empty, {}),
+        (rng.integers(0, 17, (100, 3)), {}),  # mostly long scales
     ]
     for table, settings in by_tests:
         found = XSPN(random_state=0, **settings).fit(table).circuit_

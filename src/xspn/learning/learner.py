@@ -34,6 +34,7 @@ from xspn.learning.task import Dependence, Rows, Task
 from xspn.leaves.base import Leaf
 
 WIDEST_BY_EVIDENCE = 600  # columns, unless it is asked for: wider tables take minutes
+LONGEST_SCALE = 10  # steps of ordered values, unless evidence is asked for
 NEED_QUIET = ("gmm", "kmeans")
 Job = tuple[Task, float]  # a task, and the part of the whole work that is expected of it
 Indicator = Callable[[int, int], Leaf]  # the leaf that has all its mass on one value of a variable
@@ -215,9 +216,16 @@ def _has_only_bits(data: TrainingData) -> bool:
 
 
 def _evidence_serves(data: TrainingData) -> bool:
-    """Whether blocks and contexts of best evidence are what is learned where nothing else is asked for."""
+    """Whether blocks and contexts of best evidence are what is learned where nothing else is asked for.
+
+    The laws of categories do not know that neighbors on a long scale are alike; where most columns are such scales,
+    tests predict better.
+    """
     rows = data.rows()
-    return data.shape[1] <= WIDEST_BY_EVIDENCE and (data.complete or not np.isnan(rows).all(axis=0).any())
+    domains = () if isinstance(data, BinaryData) else data.domains
+    long = sum(domain.ordered and (domain.cardinality or 0) > LONGEST_SCALE for domain in domains)
+    seen = data.complete or not np.isnan(rows).all(axis=0).any()
+    return data.shape[1] <= WIDEST_BY_EVIDENCE and 2 * long <= data.shape[1] and seen
 
 
 def learn_task(task: Task, data: BinaryData, variables: IntArray, config: LearnConfig) -> list[Record]:
