@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
-from xspn.core.compilation import kept
-from xspn.learning.blocks.laws import HISTOGRAM, evidence_of_counts, log_binomial_table, log_probabilities
+from xspn.learning.blocks.laws import log_factorials_to
+from xspn.learning.blocks.mixtures import counts_of_blocks, em, laws_of_counts, log_prob_of_rows, plan_of, words_of
 from xspn.learning.blocks.search import best_partition, log_prior
 from xspn.learning.steps import step
 from xspn.leaves.chow_liu_tree import information_of_bits
@@ -62,7 +62,7 @@ class Context:
 
     def log_prob(self, bits: AnyArray) -> FloatArray:
         """Return the log-probability of each row."""
-        return np.asarray(_log_prob(bits, self.label, self.first, self.table))
+        return np.asarray(log_prob_of_rows(words_of(bits), plan_of(self.label[None, :]), self.table))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,19 +149,28 @@ class _Search:
     Args:
         bits: Zeros and ones: (rows, variables).
         weights: The weight of each row.
-        coefficients: log C(m, t) for all m up to the number of variables, if at hand.
+        whole: The search in all rows, if these are a part of them.
+        own: Which rows of the whole they are.
     """
 
-    def __init__(self, bits: AnyArray, weights: FloatArray, coefficients: FloatArray | None = None) -> None:
+    def __init__(
+        self, bits: AnyArray, weights: FloatArray, whole: "_Search | None" = None, own: AnyArray | None = None
+    ) -> None:
         self.bits, self.weights = np.ascontiguousarray(bits), weights
         self.total = float(weights.sum())
-        self.coefficients = log_binomial_table(bits.shape[1]) if coefficients is None else coefficients
+        if whole is None:
+            # Variables of similar means, of which blocks are made, share words.
+            self.order = np.argsort(weights @ bits, kind="stable")
+            self.words = words_of(self.bits[:, self.order])
+            self.log_factorials = log_factorials_to(bits.shape[1])
+        else:
+            self.order, self.words, self.log_factorials = whole.order, whole.words[own], whole.log_factorials
 
     def part(self, weights: FloatArray) -> tuple["_Search", AnyArray]:
         """Return the rows that are not negligible under a part of their weights, and where they are."""
         fraction = weights / self.weights
         own = fraction > LEAST_RESPONSIBILITY * fraction.max()
-        return _Search(self.bits[own], weights[own], self.coefficients), own
+        return _Search(self.bits[own], weights[own], self, own), own
 
     def context(self) -> Context:
         """Return the product of blocks of best evidence."""
@@ -176,7 +185,7 @@ class _Search:
         # Columns that are equal in all rows belong together, and need not be compared with each other.
         _, first, which = np.unique(np.packbits(columns, axis=1), axis=0, return_index=True, return_inverse=True)
         found = best_partition(
-            columns, self.weights, pairs[np.ix_(order, order)], self.coefficients, first[which.ravel()]
+            columns, self.weights, pairs[np.ix_(order, order)], self.log_factorials, first[which.ravel()]
         )
         label = np.empty_like(order)
         label[order] = order[found]
@@ -190,9 +199,11 @@ class _Search:
 
     def fitted(self, label: IntArray, weights: FloatArray) -> Context:
         """Fit the laws of given blocks to the rows under given weights."""
-        first = np.concatenate([[0], np.cumsum(np.bincount(label) + 1)])
-        counts, law, table, evidence = _fitted(self.bits, weights, label, first, self.coefficients)
-        return Context(label, first, counts, law, table, evidence + log_prior(label), float(weights.sum()))
+        plan = plan_of(label[None, self.order])
+        counts = counts_of_blocks(self.words, weights, plan)
+        law, table, evidence = laws_of_counts(plan, counts, self.log_factorials)
+        of_label = float(evidence[0]) + log_prior(label)
+        return Context(label, plan.first, counts, law, table, of_label, float(weights.sum()))
 
     def fit(self, responsibilities: FloatArray, passes: int, rounds: int) -> Mixture:
         """Alternate between finding the blocks of each context and EM, as long as the evidence gains."""
@@ -201,7 +212,7 @@ class _Search:
             responsibilities = responsibilities[:, self.weights @ responsibilities > 0]  # contexts may die out
             masses = [self.weights * own for own in responsibilities.T]
             contexts = [self.fitted(self.part(own)[0].blocks(), own) for own in masses]
-            found = self._em(contexts, responsibilities, passes)
+            found = self._em(contexts, passes)
             if best is not None and found.evidence < best.evidence + 1e-3:
                 break
             best, responsibilities = found, found.responsibilities
@@ -211,26 +222,25 @@ class _Search:
     def with_blocks(self, label: IntArray, responsibilities: FloatArray) -> Mixture:
         """Return contexts that all have the same blocks."""
         contexts = [self.fitted(label, self.weights * own) for own in responsibilities.T]
-        return self._em(contexts, responsibilities, TRIAL_PASSES)
+        return self._em(contexts, TRIAL_PASSES)
 
-    def _em(self, contexts: list[Context], responsibilities: FloatArray, passes: int) -> Mixture:
+    def _em(self, contexts: list[Context], passes: int) -> Mixture:
         """Fit the laws and the weights of contexts whose blocks are known."""
-        previous = -np.inf
-        for _ in range(passes):
-            logs = np.stack([c.log_prob(self.bits) + np.log(c.total + 1.0) for c in contexts], axis=1)
-            top = logs.max(axis=1, keepdims=True)
-            responsibilities = np.exp(logs - top)
-            mass = responsibilities.sum(axis=1, keepdims=True)
-            responsibilities /= mass
-            current = float(self.weights @ (top + np.log(mass))[:, 0])
-            contexts = [
-                self.fitted(c.label, self.weights * own) for c, own in zip(contexts, responsibilities.T, strict=True)
-            ]
-            step()
-            if current - previous < TOLERANCE * self.total:
-                break
-            previous = current
-        return Mixture(tuple(contexts), responsibilities, self._evidence(contexts, responsibilities))
+        plan = plan_of(np.stack([c.label[self.order] for c in contexts]))
+        table = np.concatenate([c.table for c in contexts])
+        totals = np.array([c.total for c in contexts])
+        tolerance = TOLERANCE * self.total
+        found = em(self.words, self.weights, plan, table, totals, self.log_factorials, passes, tolerance)
+        responsibilities, counts, law, table, evidence, totals = found
+        fitted = []
+        for k, c in enumerate(contexts):
+            start, end = plan.blocks[k], plan.blocks[k + 1]
+            own = slice(plan.first[start], plan.first[end])
+            first = plan.first[start : end + 1] - plan.first[start]
+            of_label = float(evidence[k]) + log_prior(c.label)
+            fitted.append(Context(c.label, first, counts[own], law[start:end], table[own], of_label, float(totals[k])))
+        step()
+        return Mixture(tuple(fitted), responsibilities, self._evidence(fitted, responsibilities))
 
     def _evidence(self, contexts: list[Context], responsibilities: FloatArray) -> float:
         """Return the evidence of completed rows: contexts, how often each occurs (a uniform prior), and the entropy."""
@@ -258,7 +268,7 @@ class _Search:
         if not any(still):
             return None, still
         contexts = [self.fitted(label, self.weights * own) for label, own in zip(labels, parts, strict=True)]
-        larger = self._em(contexts, np.stack(parts, axis=1), PASSES)
+        larger = self._em(contexts, PASSES)
         return (larger if larger.evidence > found.evidence else None), still
 
     def _split(self, context: Context, weights: FloatArray, rng: np.random.Generator) -> Mixture | None:
@@ -378,38 +388,3 @@ class _Search:
 
 
 _evidence_of = attrgetter("evidence")
-
-
-@kept(nogil=True)
-def _fitted(bits: Array, weights: Array, label: Array, first: Array, coefficients: Array) -> Any:
-    """Return the counts of each block, its law, the log-probabilities, and the evidence of all blocks."""
-    n_blocks, evidence = len(first) - 1, 0.0
-    counts, table = np.zeros(first[-1]), np.zeros(first[-1])
-    law = np.full(n_blocks, HISTOGRAM)
-    ones = np.zeros(n_blocks, np.int64)
-    for r in range(len(bits)):
-        ones[:] = 0
-        for j in range(len(label)):
-            ones[label[j]] += bits[r, j]
-        for b in range(n_blocks):
-            counts[first[b] + ones[b]] += weights[r]
-    for b in range(n_blocks):
-        m = first[b + 1] - first[b] - 1
-        own = counts[first[b] : first[b + 1]]
-        found, law[b] = evidence_of_counts(own, m, coefficients[m])
-        evidence += found
-        log_probabilities(own, m, coefficients[m], law[b], table[first[b] : first[b + 1]])
-    return counts, law, table, evidence
-
-
-@kept(nogil=True)
-def _log_prob(bits: Array, label: Array, first: Array, table: Array) -> Array:
-    found = np.zeros(len(bits))
-    ones = np.zeros(len(first) - 1, np.int64)
-    for r in range(len(bits)):
-        ones[:] = 0
-        for j in range(len(label)):
-            ones[label[j]] += bits[r, j]
-        for b in range(len(ones)):
-            found[r] += table[first[b] + ones[b]]
-    return found

@@ -29,7 +29,7 @@ class Blocks(NamedTuple):
     weights: Array  # (rows,)
     total: float  # of the weights
     alone: Array  # the evidence of each variable on its own
-    coefficients: Array  # log C(m, t)
+    log_factorials: Array  # log t! at [t]
     label: Array  # the block of each variable
     size: Array  # of each block
     count: Array  # the number of ones of each block in each row: (blocks, rows)
@@ -42,14 +42,14 @@ class Blocks(NamedTuple):
 
 
 @kept(nogil=True)
-def best_partition(bits: Array, weights: Array, pairs: Array, coefficients: Array, start: Array) -> Array:
+def best_partition(bits: Array, weights: Array, pairs: Array, log_factorials: Array, start: Array) -> Array:
     """Return the block of each variable.
 
     Args:
         bits: Zeros and ones: (variables, rows).
         weights: The weight of each row.
         pairs: How often two variables are one together: (variables, variables).
-        coefficients: log C(m, t) at [m, t].
+        log_factorials: log t! at [t].
         start: The block of each variable to start from, named by one of its variables.
     """
     n, total = len(bits), weights.sum()
@@ -60,7 +60,7 @@ def best_partition(bits: Array, weights: Array, pairs: Array, coefficients: Arra
     ones, together = np.zeros(n), np.zeros((n, n))
     clock, changed, looked = np.zeros(1, np.int64), np.zeros(n, np.int64), np.full(n, -1)
     blocks = Blocks(
-        bits, weights, total, alone, coefficients, start.copy(), size, count, alone.copy(), ones, together,
+        bits, weights, total, alone, log_factorials, start.copy(), size, count, alone.copy(), ones, together,
         clock, changed, looked,
     )  # fmt: skip
     for j in range(n):
@@ -94,7 +94,7 @@ def _or_trivial(blocks: Blocks) -> Array:
     for r in range(len(ones)):
         histogram[ones[r]] += blocks.weights[r]
     alone, together = np.arange(n), np.zeros(n, np.int64)
-    whole, _ = evidence_of_counts(histogram, n, blocks.coefficients[n])
+    whole, _ = evidence_of_counts(histogram, n, blocks.log_factorials)
     value_alone, value_together = blocks.alone.sum() + log_prior(alone), whole + log_prior(together)
     if max(value_alone, value_together) <= found + 1e-6:
         return blocks.label
@@ -107,7 +107,7 @@ def _evidence_of(blocks: Blocks, b: int) -> float:
     histogram = np.zeros(m + 1)
     for r in range(len(blocks.weights)):
         histogram[blocks.count[b, r]] += blocks.weights[r]
-    found, _ = evidence_of_counts(histogram, m, blocks.coefficients[m])
+    found, _ = evidence_of_counts(histogram, m, blocks.log_factorials)
     return float(found)
 
 
@@ -212,7 +212,7 @@ def _gain_of_merging(blocks: Blocks, a: int, b: int) -> float:
     histogram = np.zeros(m + 1)
     for r in range(len(blocks.weights)):
         histogram[blocks.count[a, r] + blocks.count[b, r]] += blocks.weights[r]
-    union, _ = evidence_of_counts(histogram, m, blocks.coefficients[m])
+    union, _ = evidence_of_counts(histogram, m, blocks.log_factorials)
     return float(union - blocks.evidence[a] - blocks.evidence[b] + _prior_gain(blocks.size[a], blocks.size[b]))
 
 
@@ -226,7 +226,7 @@ def _gain_of_pair(blocks: Blocks, i: int, j: int, pairs: Array) -> float:
     histogram[2] = both
     histogram[1] = max(pairs[i, i] + pairs[j, j] - 2.0 * both, 0.0)
     histogram[0] = max(total - histogram[1] - both, 0.0)
-    union, _ = evidence_of_counts(histogram, 2, blocks.coefficients[2])
+    union, _ = evidence_of_counts(histogram, 2, blocks.log_factorials)
     return float(union - blocks.alone[i] - blocks.alone[j])
 
 
@@ -356,7 +356,7 @@ def _move(blocks: Blocks, pairs: Array) -> bool:
             histogram = np.zeros(k + 2)
             for r in range(len(blocks.weights)):
                 histogram[blocks.count[b, r] + blocks.bits[j, r]] += blocks.weights[r]
-            joined, _ = evidence_of_counts(histogram, k + 1, blocks.coefficients[k + 1])
+            joined, _ = evidence_of_counts(histogram, k + 1, blocks.log_factorials)
             value = joined - blocks.evidence[b] + _log_prior_of_joining(k, others)
             if value > best:
                 target, best, best_evidence = b, value, joined
@@ -401,5 +401,5 @@ def _evidence_without(blocks: Blocks, j: int) -> float:
     histogram = np.zeros(m)
     for r in range(len(blocks.weights)):
         histogram[blocks.count[home, r] - blocks.bits[j, r]] += blocks.weights[r]
-    found, _ = evidence_of_counts(histogram, m - 1, blocks.coefficients[m - 1])
+    found, _ = evidence_of_counts(histogram, m - 1, blocks.log_factorials)
     return float(found)
