@@ -16,7 +16,7 @@ from scipy.special import gammaln, xlogy
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.learning.blocks.laws import log_factorials_to
 from xspn.learning.blocks.mixtures import counts_of_blocks, em, laws_of_counts, log_prob_of_rows, plan_of, words_of
-from xspn.learning.blocks.search import best_partition, log_prior
+from xspn.learning.blocks.search import best_partition, equal_columns, log_prior, sums_of_columns
 from xspn.learning.steps import step
 from xspn.leaves.chow_liu_tree import information_of_bits
 
@@ -176,26 +176,27 @@ class _Search:
         """Return the product of blocks of best evidence."""
         return self.fitted(self.blocks(), self.weights)
 
-    def blocks(self) -> IntArray:
-        """Return the block of each variable in the partition of best evidence."""
-        pairs = self._pairs()
+    def blocks(self, start: IntArray | None = None) -> IntArray:
+        """Return the block of each variable in the partition of best evidence, found from single variables or blocks."""
         # What is found shall not depend on the order of columns: they are looked at from rare to frequent ones.
-        order = np.lexsort(((pairs**2).sum(axis=1), pairs.diagonal()))
+        ones, beside = sums_of_columns(self.bits, self.weights)
+        order = np.lexsort((beside, ones))
         columns = np.ascontiguousarray(self.bits.T[order])
-        # Columns that are equal in all rows belong together, and need not be compared with each other.
-        _, first, which = np.unique(np.packbits(columns, axis=1), axis=0, return_index=True, return_inverse=True)
-        found = best_partition(
-            columns, self.weights, pairs[np.ix_(order, order)], self.log_factorials, first[which.ravel()]
-        )
+        if start is None:
+            own = equal_columns(columns)
+        else:
+            _, first, which = np.unique(start[order], return_index=True, return_inverse=True)
+            own = first[which.ravel()]
+        found = best_partition(columns, self.weights, self._pairs(columns), self.log_factorials, own)
         label = np.empty_like(order)
         label[order] = order[found]
         return np.asarray(np.unique(label, return_inverse=True)[1])
 
-    def _pairs(self) -> FloatArray:
-        """Return how often two variables are one together."""
+    def _pairs(self, columns: AnyArray) -> FloatArray:
+        """Return how often two variables are one together; columns are variables here."""
         dtype: Any = np.float32 if self.total < LARGEST_IN_FLOAT32 else np.float64
-        rooted = np.multiply(self.bits, np.sqrt(self.weights)[:, None].astype(dtype), dtype=dtype)
-        return np.asarray(rooted.T @ rooted, dtype=np.float64)  # half the work of a product of two different arrays
+        rooted = np.multiply(columns, np.sqrt(self.weights).astype(dtype), dtype=dtype)
+        return np.asarray(rooted @ rooted.T, dtype=np.float64)  # half the work of a product of two different arrays
 
     def fitted(self, label: IntArray, weights: FloatArray) -> Context:
         """Fit the laws of given blocks to the rows under given weights."""
@@ -208,14 +209,18 @@ class _Search:
     def fit(self, responsibilities: FloatArray, passes: int, rounds: int) -> Mixture:
         """Alternate between finding the blocks of each context and EM, as long as the evidence gains."""
         best: Mixture | None = None
+        labels: list[IntArray | None] = [None] * responsibilities.shape[1]
         for _ in range(rounds):
-            responsibilities = responsibilities[:, self.weights @ responsibilities > 0]  # contexts may die out
-            masses = [self.weights * own for own in responsibilities.T]
-            contexts = [self.fitted(self.part(own)[0].blocks(), own) for own in masses]
+            alive = np.flatnonzero(self.weights @ responsibilities > 0)  # contexts may die out
+            masses = [self.weights * own for own in responsibilities[:, alive].T]
+            contexts = [
+                self.fitted(self.part(own)[0].blocks(labels[k]), own) for k, own in zip(alive, masses, strict=True)
+            ]
             found = self._em(contexts, passes)
             if best is not None and found.evidence < best.evidence + 1e-3:
                 break
             best, responsibilities = found, found.responsibilities
+            labels = [context.label for context in found.contexts]
         assert best is not None
         return best
 
@@ -370,7 +375,7 @@ class _Search:
 
     def _telling_variable(self) -> int:
         """Return the variable of most mutual information with the others, in all."""
-        pairs = self._pairs()
+        pairs = self._pairs(self.bits.T)
         told = information_of_bits(pairs, np.diag(pairs), self.total, 0.0)
         return int(np.argmax(told.sum(axis=0) - np.diag(told)))
 

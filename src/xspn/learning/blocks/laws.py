@@ -19,6 +19,7 @@ from xspn.core.compilation import kept
 Array = Any
 HISTOGRAM, BETA_BINOMIAL, BINOMIAL = 0, 1, 2
 PRIOR_MASS = 1.0
+FEW_COUNTS = 2  # gamma functions are faster than logarithms for all draws if counts are so many times as many
 LOG_LAWS = float(np.log(3.0))  # the three laws are equally likely beforehand
 LEAST_CORRELATION, LARGEST_CORRELATION = 1e-4, 0.98
 NO_DISPERSION = 1.001 * LEAST_CORRELATION  # of counts that vary no more than those of independent variables
@@ -94,10 +95,21 @@ def moments_of_counts(counts: Array, n: int) -> tuple[float, float]:
 
 @kept(nogil=True)
 def _log_likelihood(counts: Array, n: int, mean: float, dispersion: float) -> float:
-    """Return the log-likelihood of a beta-binomial law: an urn's, draw by draw (`leaves/beta_binomial_fit.py`)."""
-    total = 0.0
+    """Return the log-likelihood of a beta-binomial law: an urn's, draw by draw (`leaves/beta_binomial_fit.py`).
+
+    Where few of many counts were seen, products of draws come from gamma functions.
+    """
+    total, seen = 0.0, 0
     for t in range(n + 1):
         total += counts[t]
+        seen += counts[t] > 0.0
+    if FEW_COUNTS * seen < n:
+        a, b = mean / dispersion, (1.0 - mean) / dispersion
+        found = -total * (lgamma(a + b + n) - lgamma(a + b) + lgamma(a) + lgamma(b))
+        for t in range(n + 1):
+            if counts[t] > 0.0:
+                found += counts[t] * (lgamma(a + t) + lgamma(b + n - t))
+        return found
     above, below, found = 0.0, 0.0, 0.0
     for j in range(n - 1, -1, -1):
         above += counts[j + 1]
