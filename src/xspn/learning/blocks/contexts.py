@@ -6,6 +6,7 @@ all are fitted again. The evidence of a mixture is that of rows completed by the
 these (Cheeseman and Stutz, 1996): a lower bound in closed form.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -16,14 +17,16 @@ from scipy.special import gammaln, xlogy
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.learning.blocks.laws import log_factorials_to
 from xspn.learning.blocks.mixtures import counts_of_blocks, em, laws_of_counts, log_prob_of_rows, plan_of, words_of
-from xspn.learning.blocks.search import best_partition, equal_columns, log_prior, sums_of_columns
+from xspn.learning.blocks.search import best_partition, equal_columns, information_with, log_prior, sums_of_columns, sums_of_rows
 from xspn.learning.steps import step
-from xspn.leaves.chow_liu_tree import information_of_bits
 
 Array = Any
 LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of less than this fraction of the largest
 FEWEST_ROWS = 4.0  # contexts of fewer are not split
 LEAST_GAIN = 1.0  # nats of evidence, for a split to be tried on all rows
+MOST_ROWS = 50_000  # in which contexts are looked for; what is found is fitted to all
+MOST_TRIAL_ROWS = 4_000  # in which a context is split
+MOST_TOLD = 500  # variables of which a variable may tell
 TOLERANCE = 1e-5  # of EM, in nats per row
 TRIAL_PASSES, PASSES, ROUNDS = 6, 8, 2
 RANDOM_STARTS, STARTS_ANEW = 2, 4
@@ -95,7 +98,9 @@ def evidence_alone(bits: AnyArray, weights: FloatArray) -> float:
     return _Search(bits, weights).fitted(np.arange(bits.shape[1]), weights).evidence
 
 
-def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MOST_CONTEXTS) -> Mixture:
+def find_contexts(
+    bits: AnyArray, weights: FloatArray, seed: int, most: int = MOST_CONTEXTS, alone: Context | None = None
+) -> Mixture:
     """Return the contexts of best evidence.
 
     Args:
@@ -103,6 +108,7 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
         weights: The weight of each row.
         seed: The seed of random starts.
         most: The largest number of contexts.
+        alone: The product of blocks of best evidence (`one_context`), if at hand.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -114,8 +120,9 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
     """
     rng = np.random.default_rng(seed)
     order = _order_of_rows(bits, weights)
-    search = _Search(bits[order], weights[order])
-    found = search.fit(np.ones((len(bits), 1)), passes=1, rounds=1)
+    whole = _Search(bits[order], weights[order])
+    search = whole.sample(MOST_ROWS, rng)
+    found = search.mixture_of_one(alone if alone is not None and search is whole else search.context())
     untried = [True]  # contexts that nobody has tried to split
     while len(found.contexts) < most:
         larger, untried = search.with_splits(found, untried, rng)
@@ -128,6 +135,8 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
     if len(found.contexts) > 1:
         found = max(found, search.fit(found.responsibilities, PASSES, ROUNDS), key=_evidence_of)
         found = search.merged(found)
+    if search is not whole:
+        found = whole.fitted_to_all(found)
     own = np.empty_like(found.responsibilities)
     own[order] = found.responsibilities
     return replace(found, responsibilities=own)
@@ -139,8 +148,8 @@ def _order_of_rows(bits: AnyArray, weights: FloatArray) -> IntArray:
     By the number of ones, then by how frequent the ones are in their columns; only rows that are alike in this are told
     apart by the order of the columns.
     """
-    ones = weights @ bits
-    return np.lexsort((*bits.T, bits @ ones**2, bits @ ones, bits.sum(axis=1)))
+    ones, _ = sums_of_columns(bits, weights)
+    return np.lexsort((*words_of(bits).T, *sums_of_rows(bits, ones)))
 
 
 class _Search:
@@ -171,6 +180,25 @@ class _Search:
         fraction = weights / self.weights
         own = fraction > LEAST_RESPONSIBILITY * fraction.max()
         return _Search(self.bits[own], weights[own], self, own), own
+
+    def sample(self, most: int, rng: np.random.Generator) -> "_Search":
+        """Return these rows, or as many of more, drawn by their weights at equal distances in their order."""
+        if len(self.weights) <= most:
+            return self
+        below = np.cumsum(self.weights)
+        drawn = np.searchsorted(below, (np.arange(most) + rng.random()) * (below[-1] / most), side="right")
+        own, times = np.unique(np.minimum(drawn, len(below) - 1), return_counts=True)
+        return _Search(self.bits[own], times * min(self.total / most, 1.0), self, own)
+
+    def fitted_to_all(self, found: Mixture) -> Mixture:
+        """Fit what was found in a sample of these rows to all of them, each context with blocks of its own again."""
+        rough = self._em(list(found.contexts), 1)
+        several = self.fit(rough.responsibilities, PASSES, 1, [context.label for context in found.contexts])
+        return max(several, self.mixture_of_one(self.context()), key=_evidence_of)
+
+    def mixture_of_one(self, context: Context) -> Mixture:
+        """Return a single context as a mixture."""
+        return Mixture((context,), np.ones((len(self.weights), 1)), context.evidence)
 
     def context(self) -> Context:
         """Return the product of blocks of best evidence."""
@@ -206,10 +234,12 @@ class _Search:
         of_label = float(evidence[0]) + log_prior(label)
         return Context(label, plan.first, counts, law, table, of_label, float(weights.sum()))
 
-    def fit(self, responsibilities: FloatArray, passes: int, rounds: int) -> Mixture:
+    def fit(
+        self, responsibilities: FloatArray, passes: int, rounds: int, start: Sequence[IntArray] | None = None
+    ) -> Mixture:
         """Alternate between finding the blocks of each context and EM, as long as the evidence gains."""
         best: Mixture | None = None
-        labels: list[IntArray | None] = [None] * responsibilities.shape[1]
+        labels = [None] * responsibilities.shape[1] if start is None else start
         for _ in range(rounds):
             alive = np.flatnonzero(self.weights @ responsibilities > 0)  # contexts may die out
             masses = [self.weights * own for own in responsibilities[:, alive].T]
@@ -280,16 +310,19 @@ class _Search:
         """Return the two halves of a context, by the best of several starts, for all rows; None if none pays."""
         if weights.sum() < FEWEST_ROWS:
             return None
-        part, own = self.part(weights)
+        whole, own = self.part(weights)
+        part = whole.sample(MOST_TRIAL_ROWS, rng)
         starts = [start for start in part.starts(context, rng) if part.has_two(start)]
         if not starts:
             return None
         # The best of them with the blocks of the whole gets blocks of its own.
         rough = max((part.with_blocks(context.label, start) for start in starts), key=_evidence_of)
+        alone = part.fitted(context.label, part.weights).evidence
         best = part.fit(rough.responsibilities, TRIAL_PASSES, ROUNDS)
-        least = part.fitted(context.label, part.weights).evidence + LEAST_GAIN
-        if len(best.contexts) < 2 or best.evidence < least:
+        if len(best.contexts) < 2 or best.evidence < alone + LEAST_GAIN:
             return None
+        if part is not whole:
+            best = whole._em(list(best.contexts), 1)
         halves = np.full((len(weights), 2), 0.5)
         halves[own] = best.responsibilities
         return replace(best, responsibilities=halves)
@@ -299,10 +332,13 @@ class _Search:
         k = len(found.contexts) + 1
         if not 2 < k <= MOST_STARTED_ANEW:  # two halves of all rows have been tried
             return None
-        features = self.counts_of(self.context())
-        starts = [self.nearest_of(self.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]
-        fitted = [self.fit(start, PASSES, ROUNDS) for start in starts if self.has_two(start)]
+        part = self.sample(MOST_TRIAL_ROWS, rng)
+        features = part.counts_of(part.context())
+        starts = [part.nearest_of(part.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]
+        fitted = [part.fit(start, PASSES, ROUNDS) for start in starts if part.has_two(start)]
         best = max(fitted, key=_evidence_of, default=found)
+        if part is not self:
+            best = self._em(list(best.contexts), PASSES)
         return best if best.evidence > found.evidence else None
 
     def merged(self, found: Mixture) -> Mixture:
@@ -374,10 +410,14 @@ class _Search:
         return np.asarray(direction)
 
     def _telling_variable(self) -> int:
-        """Return the variable of most mutual information with the others, in all."""
-        pairs = self._pairs(self.bits.T)
-        told = information_of_bits(pairs, np.diag(pairs), self.total, 0.0)
-        return int(np.argmax(told.sum(axis=0) - np.diag(told)))
+        """Return the variable of most mutual information with the others, or with many of them from rare to frequent."""
+        n = self.bits.shape[1]
+        others = self.order[:: -(-n // MOST_TOLD)]
+        root = np.sqrt(self.weights).astype(np.float32)
+        rooted = self.bits * root[:, None]
+        ones, _ = sums_of_columns(self.bits, self.weights)
+        told = information_with(rooted.T @ rooted[:, others], ones, others, self.total)
+        return int(np.argmax(told))
 
     def nearest_of(self, features: AnyArray, k: int, rng: np.random.Generator) -> FloatArray:
         """Assign each row to the nearest of k random rows, drawn far from each other (k-means++): (rows, k)."""

@@ -109,6 +109,46 @@ def sums_of_columns(bits: Array, weights: Array) -> tuple[Array, Array]:
 
 
 @kept(nogil=True)
+def sums_of_rows(bits: Array, ones: Array) -> tuple[Array, Array, Array]:
+    """Return how many ones each row has, and how frequent their columns are: sums of `ones` and of its squares."""
+    found, squares, number = np.zeros(len(bits)), np.zeros(len(bits)), np.zeros(len(bits))
+    for r in range(len(bits)):
+        for j in range(bits.shape[1]):
+            if bits[r, j] == 1:
+                number[r] += 1.0
+                found[r] += ones[j]
+                squares[r] += ones[j] * ones[j]
+    return squares, found, number
+
+
+@kept(nogil=True)
+def information_with(pairs: Array, ones: Array, others: Array, total: float) -> Array:
+    """Return the mutual information of each variable with all of some others together, in nats.
+
+    Args:
+        pairs: How often each is one together with each of the others: (variables, others).
+        ones: How often each variable is one.
+        others: Which variables the others are.
+        total: The weight of all rows.
+    """
+    found, own = np.zeros(len(ones)), np.zeros(len(ones))
+    for i in range(len(ones)):
+        own[i] = _x_log_x(ones[i]) + _x_log_x(total - ones[i])
+    for i in range(len(ones)):
+        for k in range(len(others)):
+            if others[k] != i:
+                x, y, both = ones[i], ones[others[k]], pairs[i, k]
+                found[i] += _x_log_x(both) + _x_log_x(x - both) + _x_log_x(y - both) + _x_log_x(total - x - y + both)
+                found[i] -= own[i] + own[others[k]] - _x_log_x(total)
+    return found / total
+
+
+@kept(nogil=True)
+def _x_log_x(x: float) -> float:
+    return x * log(x) if x > 0.0 else 0.0
+
+
+@kept(nogil=True)
 def equal_columns(bits: Array) -> Array:
     """Return the first of each run of equal columns: they belong together, and need not be compared."""
     label = np.arange(len(bits))

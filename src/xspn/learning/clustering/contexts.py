@@ -28,7 +28,7 @@ def several_contexts(summary: BinarySummary, seed: int) -> Split | None:
     from xspn.learning.blocks.contexts import find_contexts  # takes numba along
 
     bits, weights = summary.complete_rows()
-    found = find_contexts(bits, weights, seed)
+    found = find_contexts(bits, weights, seed, alone=summary.exchangeable_blocks)
     if len(found.contexts) == 1 or found.evidence < evidence_of_tree(summary):
         return None
     own = np.where(found.responsibilities < SMALLEST_RESPONSIBILITY, 0.0, found.responsibilities)
