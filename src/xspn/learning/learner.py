@@ -23,7 +23,6 @@ from xspn.learning.pruning import pruned
 from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
-from xspn.learning.summary import WIDEST_AT_ONCE
 from xspn.learning.tables.clustering import table_clustering
 from xspn.learning.tables.data import TableData
 from xspn.learning.tables.exchangeability.base import named_table_test
@@ -31,7 +30,8 @@ from xspn.learning.tables.leaf_learners import table_leaf_learner
 from xspn.learning.task import Dependence, Rows, Task
 from xspn.leaves.base import Leaf
 
-WIDEST_BY_EVIDENCE = 600  # columns, unless it is asked for: wider tables take minutes
+WIDEST_BY_EVIDENCE = 6_000  # columns, of which all pairs are counted
+WIDEST_TO_COMPLETE = 600  # columns with missing cells, unless it is asked for: a circuit is learned several times
 NEED_QUIET = ("gmm", "kmeans")
 Job = tuple[Task, float]  # a task, and the part of the whole work that is expected of it
 Indicator = Callable[[int, int], Leaf]  # the leaf that has all its mass on one value of a variable
@@ -175,9 +175,9 @@ def learn(
 def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
     """Refuse a clustering, a leaf learner or a test that is for bits only, or for whole rows, where the data is not."""
     only_bits = _has_only_bits(data)
-    if config.by_evidence and data.shape[1] > WIDEST_AT_ONCE:
+    if config.by_evidence and data.shape[1] > WIDEST_BY_EVIDENCE:
         raise ParameterError(
-            f"exchangeability='evidence' is for at most {WIDEST_AT_ONCE} columns, found {data.shape[1]}; 'global' "
+            f"exchangeability='evidence' is for at most {WIDEST_BY_EVIDENCE} columns, found {data.shape[1]}; 'global' "
             "takes more"
         )
     if not only_bits:
@@ -196,7 +196,7 @@ def _evidence_serves(data: TrainingData) -> bool:
     rows = data.rows()
     return (
         _has_only_bits(data)
-        and data.shape[1] <= WIDEST_BY_EVIDENCE
+        and data.shape[1] <= (WIDEST_BY_EVIDENCE if data.complete else WIDEST_TO_COMPLETE)
         and (data.complete or not np.isnan(rows).all(axis=0).any())
     )
 

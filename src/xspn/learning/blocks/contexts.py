@@ -30,7 +30,7 @@ MOST_TOLD = 500  # variables of which a variable may tell
 TOLERANCE = 1e-5  # of EM, in nats per row
 TRIAL_PASSES, PASSES, ROUNDS = 6, 8, 2
 RANDOM_STARTS, STARTS_ANEW = 2, 4
-LARGEST_IN_FLOAT32 = 1e6  # rows whose counts are added up in it
+ROWS_IN_FLOAT32 = 1 << 16  # whose counts are added up in it
 NEIGHBORS = 4  # of a context, that it may be merged with
 MOST_CONTEXTS = 100
 MOST_STARTED_ANEW = 6  # from random rows; with more contexts such starts hardly ever win
@@ -90,6 +90,9 @@ def one_context(bits: AnyArray, weights: FloatArray) -> Context:
         >>> [block.tolist() for block in one_context(copies, np.ones(100)).blocks]
         [[0, 1, 2], [3, 4, 5]]
     """
+    if len(bits) > MOST_ROWS:  # some of them are looked at first
+        order = _order_of_rows(bits, weights)
+        bits, weights = bits[order], weights[order]
     return _Search(bits, weights).context()
 
 
@@ -121,7 +124,7 @@ def find_contexts(
     rng = np.random.default_rng(seed)
     order = _order_of_rows(bits, weights)
     whole = _Search(bits[order], weights[order])
-    search = whole.sample(MOST_ROWS, rng)
+    search = whole.sample(MOST_ROWS)
     found = search.mixture_of_one(alone if alone is not None and search is whole else search.context())
     untried = [True]  # contexts that nobody has tried to split
     while len(found.contexts) < most:
@@ -136,7 +139,7 @@ def find_contexts(
         found = max(found, search.fit(found.responsibilities, PASSES, ROUNDS), key=_evidence_of)
         found = search.merged(found)
     if search is not whole:
-        found = whole.fitted_to_all(found)
+        found = whole.fitted_to_all(found, alone)
     own = np.empty_like(found.responsibilities)
     own[order] = found.responsibilities
     return replace(found, responsibilities=own)
@@ -181,20 +184,23 @@ class _Search:
         own = fraction > LEAST_RESPONSIBILITY * fraction.max()
         return _Search(self.bits[own], weights[own], self, own), own
 
-    def sample(self, most: int, rng: np.random.Generator) -> "_Search":
-        """Return these rows, or as many of more, drawn by their weights at equal distances in their order."""
+    def sample(self, most: int) -> "_Search":
+        """Return these rows, or as many of more, by their weights at equal distances in their order."""
         if len(self.weights) <= most:
             return self
         below = np.cumsum(self.weights)
-        drawn = np.searchsorted(below, (np.arange(most) + rng.random()) * (below[-1] / most), side="right")
+        drawn = np.searchsorted(below, (np.arange(most) + 0.5) * (below[-1] / most), side="right")
         own, times = np.unique(np.minimum(drawn, len(below) - 1), return_counts=True)
         return _Search(self.bits[own], times * min(self.total / most, 1.0), self, own)
 
-    def fitted_to_all(self, found: Mixture) -> Mixture:
+    def fitted_to_all(self, found: Mixture, alone: Context | None) -> Mixture:
         """Fit what was found in a sample of these rows to all of them, each context with blocks of its own again."""
+        whole = self.mixture_of_one(self.context() if alone is None else alone)
+        if len(found.contexts) == 1:
+            return whole
         rough = self._em(list(found.contexts), 1)
         several = self.fit(rough.responsibilities, PASSES, 1, [context.label for context in found.contexts])
-        return max(several, self.mixture_of_one(self.context()), key=_evidence_of)
+        return max(several, whole, key=_evidence_of)
 
     def mixture_of_one(self, context: Context) -> Mixture:
         """Return a single context as a mixture."""
@@ -210,6 +216,8 @@ class _Search:
         ones, beside = sums_of_columns(self.bits, self.weights)
         order = np.lexsort((beside, ones))
         columns = np.ascontiguousarray(self.bits.T[order])
+        if start is None and len(self.weights) > MOST_ROWS:
+            start = self.sample(MOST_ROWS).blocks()
         if start is None:
             own = equal_columns(columns)
         else:
@@ -222,9 +230,12 @@ class _Search:
 
     def _pairs(self, columns: AnyArray) -> FloatArray:
         """Return how often two variables are one together; columns are variables here."""
-        dtype: Any = np.float32 if self.total < LARGEST_IN_FLOAT32 else np.float64
-        rooted = np.multiply(columns, np.sqrt(self.weights).astype(dtype), dtype=dtype)
-        return np.asarray(rooted @ rooted.T, dtype=np.float64)  # half the work of a product of two different arrays
+        found = np.zeros((len(columns), len(columns)))
+        for start in range(0, len(self.weights), ROWS_IN_FLOAT32):
+            some = slice(start, start + ROWS_IN_FLOAT32)
+            rooted = np.multiply(columns[:, some], np.sqrt(self.weights[some]).astype(np.float32), dtype=np.float32)
+            found += rooted @ rooted.T  # half the work of a product of two different arrays
+        return found
 
     def fitted(self, label: IntArray, weights: FloatArray) -> Context:
         """Fit the laws of given blocks to the rows under given weights."""
@@ -311,7 +322,7 @@ class _Search:
         if weights.sum() < FEWEST_ROWS:
             return None
         whole, own = self.part(weights)
-        part = whole.sample(MOST_TRIAL_ROWS, rng)
+        part = whole.sample(MOST_TRIAL_ROWS)
         starts = [start for start in part.starts(context, rng) if part.has_two(start)]
         if not starts:
             return None
@@ -332,7 +343,7 @@ class _Search:
         k = len(found.contexts) + 1
         if not 2 < k <= MOST_STARTED_ANEW:  # two halves of all rows have been tried
             return None
-        part = self.sample(MOST_TRIAL_ROWS, rng)
+        part = self.sample(MOST_TRIAL_ROWS)
         features = part.counts_of(part.context())
         starts = [part.nearest_of(part.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]
         fitted = [part.fit(start, PASSES, ROUNDS) for start in starts if part.has_two(start)]

@@ -149,6 +149,39 @@ def _x_log_x(x: float) -> float:
 
 
 @kept(nogil=True)
+def connect(leader: Array, pairs: Array, ones: Array, first: int, total: float, threshold: float) -> None:
+    """Join the groups of variables that the G-test takes for dependent: those with a statistic of 2ρ or more.
+
+    The statistic is at most 2N times the squared correlation, so that few logarithms are needed.
+
+    Args:
+        leader: The first variable of each variable's group, or one on the way to it; changed in place.
+        pairs: Some rows of G = XᵀX.
+        ones: How often each variable is one.
+        first: The variable of the first of these rows.
+        total: N.
+        threshold: ρ.
+    """
+    least = 2.0 * threshold + 0.001
+    own = np.empty(len(ones))
+    for i in range(len(ones)):
+        own[i] = _x_log_x(ones[i]) + _x_log_x(total - ones[i])
+    for row in range(len(pairs)):
+        i = first + row
+        x = ones[i]
+        for j in range(i):
+            y, both = ones[j], pairs[row, j]
+            spread = x * (total - x) * y * (total - y)
+            if spread <= 0.0 or 2.0 * total * (both * total - x * y) ** 2 < least * spread:
+                continue
+            a, b = _leader_of(leader, i), _leader_of(leader, j)
+            if a != b:
+                found = _x_log_x(both) + _x_log_x(x - both) + _x_log_x(y - both) + _x_log_x(total - x - y + both)
+                if 2.0 * (found - own[i] - own[j] + _x_log_x(total)) >= least:
+                    leader[max(a, b)] = min(a, b)
+
+
+@kept(nogil=True)
 def equal_columns(bits: Array) -> Array:
     """Return the first of each run of equal columns: they belong together, and need not be compared."""
     label = np.arange(len(bits))

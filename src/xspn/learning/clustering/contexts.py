@@ -38,7 +38,12 @@ def several_contexts(summary: BinarySummary, seed: int) -> Split | None:
 
 
 def evidence_of_tree(summary: BinarySummary) -> float:
-    """Return the log-evidence of the Chow-Liu tree: Beta(½, ½) priors, all trees equally likely beforehand."""
+    """Return the log-evidence of the Chow-Liu tree: Beta(½, ½) priors, all trees equally likely beforehand.
+
+    −inf for more variables than trees are looked for.
+    """
+    if summary.wide:
+        return float("-inf")
     n, total, ones = summary.n, summary.total, summary.ones
     parents, both = most_informative_tree(summary.pairs, ones, total, 0.0)
     root, children = int(np.argmin(parents)), np.flatnonzero(parents >= 0)

@@ -22,8 +22,11 @@ WEIGHT_TOLERANCE = 1e-3
 Chooser = Callable[[Sequence[Candidate], FloatArray], Candidate]
 
 
-def mixed_by(choose: Chooser, blocks: LeafLearner = sparse_blocks_leaf) -> LeafLearner:
-    """Return the leaf learner that makes all candidates, `blocks` among them, and lets `choose` mix them."""
+def mixed_by(choose: Chooser, blocks: LeafLearner = sparse_blocks_leaf, wide_trees: bool = True) -> LeafLearner:
+    """Return the leaf learner that makes all candidates, `blocks` among them, and lets `choose` mix them.
+
+    Without `wide_trees` there is no Chow-Liu tree of more variables than tables of all pairs are made for.
+    """
 
     def learn(data: BinaryLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
         if len(variables) == 1:
@@ -31,7 +34,7 @@ def mixed_by(choose: Chooser, blocks: LeafLearner = sparse_blocks_leaf) -> LeafL
         learners: list[LeafLearner] = [factorized_leaf]
         if options.exchangeable:
             learners.append(blocks)
-        if not data.own.constant().all():  # constant variables have no mutual information that a tree could show
+        if (wide_trees or not data.own.wide) and not data.own.constant().all():  # constant variables have no mutual information that a tree could show
             learners.append(chow_liu_leaf)
         return choose([make(data, variables, options) for make in learners], data.own.rows()[1])
 
@@ -71,4 +74,4 @@ def stack(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: floa
 
 leaf_learners.add("auto", mixed_by(stack))
 leaf_learners.add("sparse", mixed_by(best_of))
-leaf_learners.add("evidence", mixed_by(best_of, evidence_blocks_leaf))
+leaf_learners.add("evidence", mixed_by(best_of, evidence_blocks_leaf, wide_trees=False))
