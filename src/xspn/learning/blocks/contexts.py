@@ -17,7 +17,15 @@ from scipy.special import gammaln, xlogy
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.learning.blocks.laws import log_factorials_to
 from xspn.learning.blocks.mixtures import counts_of_blocks, em, laws_of_counts, log_prob_of_rows, plan_of, words_of
-from xspn.learning.blocks.search import best_partition, equal_columns, information_with, log_prior, sums_of_columns, sums_of_rows
+from xspn.learning.blocks.search import (
+    MOST_AT_ONCE,
+    best_partition,
+    equal_columns,
+    information_with,
+    log_prior,
+    sums_of_columns,
+    sums_of_rows,
+)
 from xspn.learning.steps import step
 
 Array = Any
@@ -211,7 +219,7 @@ class _Search:
         return self.fitted(self.blocks(), self.weights)
 
     def blocks(self, start: IntArray | None = None) -> IntArray:
-        """Return the block of each variable in the partition of best evidence, found from single variables or blocks."""
+        """Return the block of each variable in the partition of best evidence, from single variables or from blocks."""
         # What is found shall not depend on the order of columns: they are looked at from rare to frequent ones.
         ones, beside = sums_of_columns(self.bits, self.weights)
         order = np.lexsort((beside, ones))
@@ -252,7 +260,7 @@ class _Search:
         best: Mixture | None = None
         labels = [None] * responsibilities.shape[1] if start is None else start
         for _ in range(rounds):
-            alive = np.flatnonzero(self.weights @ responsibilities > 0)  # contexts may die out
+            alive = np.flatnonzero(self.weights @ responsibilities > LEAST_RESPONSIBILITY)  # contexts may die out
             masses = [self.weights * own for own in responsibilities[:, alive].T]
             contexts = [
                 self.fitted(self.part(own)[0].blocks(labels[k]), own) for k, own in zip(alive, masses, strict=True)
@@ -344,9 +352,13 @@ class _Search:
         if not 2 < k <= MOST_STARTED_ANEW:  # two halves of all rows have been tried
             return None
         part = self.sample(MOST_TRIAL_ROWS)
-        features = part.counts_of(part.context())
+        alone = part.context()
+        features = part.counts_of(alone)
         starts = [part.nearest_of(part.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]
-        fitted = [part.fit(start, PASSES, ROUNDS) for start in starts if part.has_two(start)]
+        starts = [start for start in starts if part.has_two(start)]
+        if starts and part.bits.shape[1] > MOST_AT_ONCE:  # then the best of them, as in a split, has to do
+            starts = [max((part.with_blocks(alone.label, own) for own in starts), key=_evidence_of).responsibilities]
+        fitted = [part.fit(start, PASSES, ROUNDS) for start in starts]
         best = max(fitted, key=_evidence_of, default=found)
         if part is not self:
             best = self._em(list(best.contexts), PASSES)
@@ -421,7 +433,7 @@ class _Search:
         return np.asarray(direction)
 
     def _telling_variable(self) -> int:
-        """Return the variable of most mutual information with the others, or with many of them from rare to frequent."""
+        """Return the variable of most mutual information with the others, or with many of them if there are more."""
         n = self.bits.shape[1]
         others = self.order[:: -(-n // MOST_TOLD)]
         root = np.sqrt(self.weights).astype(np.float32)

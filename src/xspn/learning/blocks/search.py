@@ -24,8 +24,9 @@ SWEEPS = 30
 IMPOSSIBLE = -1e300
 HOPELESS = -10.0  # nats: two blocks that lose so much by merging are not looked at again
 LEAST_GAIN = 1e-6  # nats, for a variable to be moved
-LEAST_OF_SWEEP = 0.01  # nats, for another sweep over all variables
-MOST_AT_ONCE = 320  # variables whose pairs are all looked at
+LEAST_OF_SWEEP = 0.01  # nats for each variable, for another sweep over all of them
+MOST_AT_ONCE = 600  # variables whose pairs are all looked at ...
+IN_LIST = 200  # ... and of more, those that are first merged with each other
 MOST_TARGETS = 8  # blocks that a variable is compared with
 
 
@@ -87,7 +88,7 @@ def best_partition(bits: Array, weights: Array, pairs: Array, log_factorials: Ar
         dissolved = _dissolve(blocks)
         moved = _move(blocks)
         found = _evidence_of_all(blocks)
-        if not (moved or dissolved) or found < before + LEAST_OF_SWEEP:
+        if not (moved or dissolved) or found < before + LEAST_OF_SWEEP * n:
             break
         before = found
     return _or_trivial(blocks)
@@ -223,7 +224,7 @@ def _neighborhoods(blocks: Blocks) -> list[Array]:
         place[i] = _leader_of(leader, i)
     order = np.argsort(place, kind="mergesort")
     order = order[blocks.size[order] > 0]
-    n_lists = -(-len(order) // MOST_AT_ONCE)
+    n_lists = -(-len(order) // IN_LIST)
     return [order[len(order) * k // n_lists : len(order) * (k + 1) // n_lists] for k in range(n_lists)]
 
 

@@ -9,6 +9,7 @@ from xspn.learning.clustering.bernoulli import best_split
 from xspn.learning.summary import BinarySummary
 from xspn.leaves.chow_liu_tree import most_informative_tree
 
+MANY_VARIABLES = 600
 SMALLEST_RESPONSIBILITY = 0.01  # of a context for a row; what is less goes to the others
 
 
@@ -17,7 +18,16 @@ def contexts_split(summary: BinarySummary, seed: int) -> Split | None:
 
     A tree that is learned below may still predict better.
     """
-    return several_contexts(summary, seed) or best_split(summary, seed)
+    found = several_contexts(summary, seed)
+    return best_split(summary, seed) if found is None and worth_splitting(summary) else found
+
+
+def worth_splitting(summary: BinarySummary) -> bool:
+    """Whether rows of one context may be split in two: not if they are few and variables many.
+
+    Halves would hardly tell anything of so many variables; nearly all of what is learned from them is pruned.
+    """
+    return summary.n <= MANY_VARIABLES or summary.total >= summary.n
 
 
 def several_contexts(summary: BinarySummary, seed: int) -> Split | None:

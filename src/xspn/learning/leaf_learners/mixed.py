@@ -34,7 +34,9 @@ def mixed_by(choose: Chooser, blocks: LeafLearner = sparse_blocks_leaf, wide_tre
         learners: list[LeafLearner] = [factorized_leaf]
         if options.exchangeable:
             learners.append(blocks)
-        if (wide_trees or not data.own.wide) and not data.own.constant().all():  # constant variables have no mutual information that a tree could show
+        if (
+            wide_trees or not data.own.wide
+        ) and not data.own.constant().all():  # constant variables have no mutual information that a tree could show
             learners.append(chow_liu_leaf)
         return choose([make(data, variables, options) for make in learners], data.own.rows()[1])
 
