@@ -30,6 +30,7 @@ from xspn.learning.steps import step
 
 Array = Any
 LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of less than this fraction of the largest
+LEAST_FRACTION = 1e-9  # of all rows; contexts of fewer have died out
 FEWEST_ROWS = 4.0  # contexts of fewer are not split
 LEAST_GAIN = 1.0  # nats of evidence, for a split to be tried on all rows
 MOST_ROWS = 50_000  # in which contexts are looked for; what is found is fitted to all
@@ -199,7 +200,7 @@ class _Search:
         below = np.cumsum(self.weights)
         drawn = np.searchsorted(below, (np.arange(most) + 0.5) * (below[-1] / most), side="right")
         own, times = np.unique(np.minimum(drawn, len(below) - 1), return_counts=True)
-        return _Search(self.bits[own], times * min(self.total / most, 1.0), self, own)
+        return _Search(self.bits[own], np.asarray(times * min(self.total / most, 1.0), dtype=np.float64), self, own)
 
     def fitted_to_all(self, found: Mixture, alone: Context | None) -> Mixture:
         """Fit what was found in a sample of these rows to all of them, each context with blocks of its own again."""
@@ -258,12 +259,13 @@ class _Search:
     ) -> Mixture:
         """Alternate between finding the blocks of each context and EM, as long as the evidence gains."""
         best: Mixture | None = None
-        labels = [None] * responsibilities.shape[1] if start is None else start
+        labels: list[IntArray | None] = [None] * responsibilities.shape[1] if start is None else list(start)
         for _ in range(rounds):
-            alive = np.flatnonzero(self.weights @ responsibilities > LEAST_RESPONSIBILITY)  # contexts may die out
+            alive = self.weights @ responsibilities > LEAST_FRACTION * self.total  # contexts may die out
             masses = [self.weights * own for own in responsibilities[:, alive].T]
+            starts = [label for label, still in zip(labels, alive.tolist(), strict=True) if still]
             contexts = [
-                self.fitted(self.part(own)[0].blocks(labels[k]), own) for k, own in zip(alive, masses, strict=True)
+                self.fitted(self.part(own)[0].blocks(label), own) for label, own in zip(starts, masses, strict=True)
             ]
             found = self._em(contexts, passes)
             if best is not None and found.evidence < best.evidence + 1e-3:

@@ -74,7 +74,7 @@ def plan_of(labels: Array) -> Plan:
 
 
 @kept(nogil=True)
-def _ones(words: Array, plan: Plan, b: int) -> int:
+def _ones(words: Array, plan: Plan, b: int) -> Any:
     """Return how many variables of a block are one in a row."""
     found = np.uint64(0)
     for p in range(plan.pieces[b], plan.pieces[b + 1]):

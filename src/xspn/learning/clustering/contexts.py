@@ -6,6 +6,7 @@ from scipy.special import betaln
 from xspn.core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, clusterings
 from xspn.learning.clustering.bernoulli import best_split
+from xspn.learning.leaf_learners.chow_liu import WIDEST_TREE
 from xspn.learning.summary import BinarySummary
 from xspn.leaves.chow_liu_tree import most_informative_tree
 
@@ -27,7 +28,7 @@ def worth_splitting(summary: BinarySummary) -> bool:
 
     Halves would hardly tell anything of so many variables; nearly all of what is learned from them is pruned.
     """
-    return summary.n <= MANY_VARIABLES or summary.total >= summary.n
+    return bool(summary.n <= MANY_VARIABLES or summary.total >= summary.n)
 
 
 def several_contexts(summary: BinarySummary, seed: int) -> Split | None:
@@ -52,7 +53,7 @@ def evidence_of_tree(summary: BinarySummary) -> float:
 
     −inf for more variables than trees are looked for.
     """
-    if summary.wide:
+    if summary.n > WIDEST_TREE:
         return float("-inf")
     n, total, ones = summary.n, summary.total, summary.ones
     parents, both = most_informative_tree(summary.pairs, ones, total, 0.0)
