@@ -439,6 +439,8 @@ def _likeness(total: float, x1: float, y1: float, xx: float, yy: float, xy: floa
 
     IMPOSSIBLE, if means differ more than any dependence could make up for.
     """
+    if total <= 0.0:  # no rows: nothing tells them apart
+        return 0.0
     spread = xx + yy - 2.0 * xy
     against = 0.5 * (x1 - y1) ** 2 / spread if spread > 1e-12 * total else 0.0
     dependence, x_spread, y_spread = 0.0, xx - x1 * x1 / total, yy - y1 * y1 / total
