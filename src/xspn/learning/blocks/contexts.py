@@ -215,6 +215,11 @@ class _Search:
         """Return a single context as a mixture."""
         return Mixture((context,), np.ones((len(self.weights), 1)), context.evidence)
 
+    @property
+    def rounds(self) -> int:
+        """How often the blocks of trials are looked for: once where there are many variables."""
+        return ROUNDS if self.bits.shape[1] <= MOST_AT_ONCE else 1
+
     def context(self) -> Context:
         """Return the product of blocks of best evidence."""
         return self.fitted(self.blocks(), self.weights)
@@ -339,7 +344,7 @@ class _Search:
         # The best of them with the blocks of the whole gets blocks of its own.
         rough = max((part.with_blocks(context.label, start) for start in starts), key=_evidence_of)
         alone = part.fitted(context.label, part.weights).evidence
-        best = part.fit(rough.responsibilities, TRIAL_PASSES, ROUNDS)
+        best = part.fit(rough.responsibilities, TRIAL_PASSES, self.rounds)
         if len(best.contexts) < 2 or best.evidence < alone + LEAST_GAIN:
             return None
         if part is not whole:
@@ -358,9 +363,9 @@ class _Search:
         features = part.counts_of(alone)
         starts = [part.nearest_of(part.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]
         starts = [start for start in starts if part.has_two(start)]
-        if starts and part.bits.shape[1] > MOST_AT_ONCE:  # then the best of them, as in a split, has to do
+        if starts and self.rounds == 1:  # the best of them, as in a split, has to do
             starts = [max((part.with_blocks(alone.label, own) for own in starts), key=_evidence_of).responsibilities]
-        fitted = [part.fit(start, PASSES, ROUNDS) for start in starts]
+        fitted = [part.fit(start, PASSES, self.rounds) for start in starts]
         best = max(fitted, key=_evidence_of, default=found)
         if part is not self:
             best = self._em(list(best.contexts), PASSES)
