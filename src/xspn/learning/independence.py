@@ -9,6 +9,7 @@ from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.learning.steps import step
 from xspn.learning.summary import ALL, BinarySummary, Places
 
+ROWS_AT_ONCE = 1 << 16  # whose counts are tabulated together
 BINS = 4  # of the counts of a block
 LEAST_EXCLUSION = 0.5  # of the variance of independent groups: what a row's number of ones lacks of it
 
@@ -77,9 +78,18 @@ def groups_of_blocks(summary: BinarySummary, label: IntArray) -> list[IntArray]:
         summary: The rows, complete.
         label: The block of each variable.
     """
+    from xspn.learning.blocks.search import connect  # takes numba along
+
     threshold = 0.5 * float(np.log(max(summary.total, 1.0))) + float(np.log(summary.n))
-    linked = dependent_pairs(summary, threshold) | dependent_counts(summary, label, threshold)[np.ix_(label, label)]
-    return components(np.asarray(linked | (label[:, None] == label[None, :])))
+    firsts = np.unique(label, return_index=True)[1]
+    leader = firsts[label]
+    for group in components(dependent_counts(summary, label, threshold)):
+        leader[firsts[group]] = firsts[group].min()
+    for some in summary.blocks():
+        connect(leader, summary.pairs_of(some), summary.ones, some.start, summary.total, threshold)
+    while (leader[leader] != leader).any():
+        leader = leader[leader]
+    return [np.flatnonzero(leader == first) for first in np.unique(leader)]
 
 
 def dependent_counts(summary: BinarySummary, label: IntArray, threshold: float) -> BoolArray:
@@ -101,12 +111,22 @@ def dependent_counts(summary: BinarySummary, label: IntArray, threshold: float) 
         for value in np.unique(own).tolist():
             bins.append(own == value)
             owners.append(block)
-    marks, owner = np.stack(bins, axis=1).astype(np.float64), np.array(owners)
-    table = (marks * weights[:, None]).T @ marks
-    sizes = np.diag(table)
-    terms = xlogy(table, table * summary.total) - xlogy(table, np.outer(sizes, sizes))
-    of_block = (owner[None, :] == np.arange(n_blocks)[:, None]).astype(np.float64)
-    statistics = 2.0 * of_block @ terms @ of_block.T
+    marks, owner = np.stack(bins, axis=1), np.array(owners)
+    # Of two single variables the test is that of pairs, which need not be made twice where there are many.
+    asked = np.flatnonzero(np.bincount(label) > 1) if summary.wide else np.arange(n_blocks)
+    rows = np.flatnonzero(np.isin(owner, asked))
+    table, sizes = np.zeros((len(rows), len(owner))), np.zeros(len(owner))
+    for start in range(0, len(marks), ROWS_AT_ONCE):
+        some = marks[start : start + ROWS_AT_ONCE].astype(np.float64)
+        weighted = some * weights[start : start + ROWS_AT_ONCE, None]
+        table += weighted[:, rows].T @ some
+        sizes += weighted.sum(axis=0)
+    terms = xlogy(table, table * summary.total) - xlogy(table, np.outer(sizes[rows], sizes))
+    statistics = np.zeros((n_blocks, n_blocks))
+    if len(asked):
+        of_blocks = np.add.reduceat(terms, np.searchsorted(owner, np.arange(n_blocks)), axis=1)
+        statistics[asked] = 2.0 * np.add.reduceat(of_blocks, np.searchsorted(owner[rows], asked), axis=0)
+    statistics = np.maximum(statistics, statistics.T)
     free = np.bincount(owner, minlength=n_blocks) - 1
     dof = np.outer(free, free)
     level = chdtrc(1.0, 2.0 * threshold)

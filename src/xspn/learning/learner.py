@@ -24,7 +24,6 @@ from xspn.learning.pruning import priced, pruned
 from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
-from xspn.learning.summary import WIDEST_AT_ONCE
 from xspn.learning.tables.clustering import table_clustering
 from xspn.learning.tables.data import TableData
 from xspn.learning.tables.exchangeability.base import named_table_test
@@ -33,7 +32,8 @@ from xspn.learning.tables.scales import in_own_units, on_scales
 from xspn.learning.task import Dependence, Rows, Task
 from xspn.leaves.base import Leaf
 
-WIDEST_BY_EVIDENCE = 600  # columns, unless it is asked for: wider tables take minutes
+WIDEST_BY_EVIDENCE = 6_000  # columns of bits, of which all pairs are counted
+WIDEST_TABLE = 600  # columns of other types or with missing cells, unless evidence is asked for: it takes minutes
 LONGEST_SCALE = 10  # steps of ordered values, unless evidence is asked for
 NEED_QUIET = ("gmm", "kmeans")
 Job = tuple[Task, float]  # a task, and the part of the whole work that is expected of it
@@ -199,9 +199,9 @@ def _grown(data: TrainingData, config: LearnConfig, seed: int, n_jobs: int, prog
 def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
     """Refuse a clustering, a leaf learner or a test that is for bits only, or for whole rows, where the data is not."""
     only_bits = _has_only_bits(data)
-    if config.by_evidence and data.shape[1] > WIDEST_AT_ONCE:
+    if config.by_evidence and data.shape[1] > WIDEST_BY_EVIDENCE:
         raise ParameterError(
-            f"exchangeability='evidence' is for at most {WIDEST_AT_ONCE} columns, found {data.shape[1]}; 'global' "
+            f"exchangeability='evidence' is for at most {WIDEST_BY_EVIDENCE} columns, found {data.shape[1]}; 'global' "
             "takes more"
         )
     if not only_bits:
@@ -225,7 +225,8 @@ def _evidence_serves(data: TrainingData) -> bool:
     domains = () if isinstance(data, BinaryData) else data.domains
     long = sum(domain.ordered and (domain.cardinality or 0) > LONGEST_SCALE for domain in domains)
     seen = data.complete or not np.isnan(rows).all(axis=0).any()
-    return data.shape[1] <= WIDEST_BY_EVIDENCE and 2 * long <= data.shape[1] and seen
+    widest = WIDEST_BY_EVIDENCE if data.complete and _has_only_bits(data) else WIDEST_TABLE
+    return data.shape[1] <= widest and 2 * long <= data.shape[1] and seen
 
 
 def learn_task(task: Task, data: BinaryData, variables: IntArray, config: LearnConfig) -> list[Record]:

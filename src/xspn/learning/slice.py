@@ -13,7 +13,7 @@ from xspn.core.arrays import BoolArray, IntArray
 from xspn.core.errors import ParameterError
 from xspn.graph.nodes import Sum
 from xspn.learning.clustering import Split, clusterings
-from xspn.learning.clustering.contexts import several_contexts
+from xspn.learning.clustering.contexts import several_contexts, worth_splitting
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult, tests
@@ -210,6 +210,10 @@ class BinarySlice(BitSlice):
     def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Run the clustering that the configuration names."""
         return clusterings[config.split_by](self.summary, seed)
+
+    def split_in_two(self, config: LearnConfig, seed: int) -> Split | None:
+        """Split rows of one context, unless they are few and the variables many."""
+        return super().split_in_two(config, seed) if worth_splitting(self.summary) else None
 
     def contexts(self, seed: int) -> Split | None:
         """Return the contexts of best evidence."""

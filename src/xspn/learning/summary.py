@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LARGEST_COUNT_IN_FLOAT32 = 1 << 24
 WIDEST_AT_ONCE = 2048  # variables; tables of all pairs of more are made and used some rows at a time
+ROWS_AT_ONCE = 1 << 17  # that products of all rows are added up from
 ALL = slice(None)
 Places = slice | IntArray
 
@@ -75,18 +76,23 @@ class BinarySummary:
     @cached_property
     def _bits(self) -> NDArray[Any]:
         """1 where a variable is one."""
-        bits = self._cells if self.complete else np.where(self._missing, np.float32(0), self._cells)
-        return bits.astype(self._kind, copy=False)
+        return self._cells if self.complete else np.where(self._missing, np.float32(0), self._cells)
 
     @cached_property
     def _marks(self) -> NDArray[Any]:
         """1 where a variable is seen."""
-        return (~self._missing).astype(self._kind)
+        return (~self._missing).astype(np.float32)
 
     def _product(self, left: NDArray[Any], right: NDArray[Any]) -> FloatArray:
-        """Return leftᵀ W right."""
-        weighted = left if (self._weights == 1).all() else left * self._weights.astype(self._kind)[:, None]
-        return np.asarray(weighted.T @ right, dtype=np.float64)
+        """Return leftᵀ W right, added up over some rows at a time, which alone are copied."""
+        found = np.zeros((left.shape[1], right.shape[1]))
+        weighted = not (self._weights == 1).all()
+        for start in range(0, len(left), ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            own: NDArray[Any] = left[some].astype(self._kind, copy=False)
+            others = right[some].astype(self._kind, copy=False)
+            found += (own * self._weights[some, None].astype(self._kind) if weighted else own).T @ others
+        return found
 
     @cached_property
     def exchangeable_blocks(self) -> "Context":
@@ -149,14 +155,14 @@ class BinarySummary:
     @cached_property
     def ones(self) -> FloatArray:
         """How often each variable is one."""
-        return np.asarray(self._weights.astype(self._kind) @ self._bits, dtype=np.float64)
+        return self._product(self._bits, np.ones((len(self._bits), 1), np.float32))[:, 0]
 
     @cached_property
     def seen(self) -> FloatArray:
         """How many rows have each variable."""
         if self.complete:
             return np.full(self.n, self.total)
-        return np.asarray(self._weights.astype(self._kind) @ self._marks, dtype=np.float64)
+        return self._product(self._marks, np.ones((len(self._marks), 1), np.float32))[:, 0]
 
     @cached_property
     def totals(self) -> FloatArray:

@@ -79,7 +79,7 @@ def passes_of_em(rng, table, labels, passes=8):
     contexts = [search.fitted(label, own) for label, own in zip(labels, responsibilities.T, strict=True)]
     yield contexts
     for _ in range(passes):
-        contexts = list(search._em(contexts, responsibilities, 1).contexts)
+        contexts = list(search._em(contexts, 1).contexts)
         yield contexts
 
 

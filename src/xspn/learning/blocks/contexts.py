@@ -6,6 +6,7 @@ all are fitted again. The evidence of a mixture is that of rows completed by the
 these (Cheeseman and Stutz, 1996): a lower bound in closed form.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -14,20 +15,31 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
-from xspn.core.compilation import kept
-from xspn.learning.blocks.laws import HISTOGRAM, evidence_of_counts, log_binomial_table, log_probabilities
-from xspn.learning.blocks.search import best_partition, log_prior
+from xspn.learning.blocks.laws import log_factorials_to
+from xspn.learning.blocks.mixtures import counts_of_blocks, em, laws_of_counts, log_prob_of_rows, plan_of, words_of
+from xspn.learning.blocks.search import (
+    MOST_AT_ONCE,
+    best_partition,
+    equal_columns,
+    information_with,
+    log_prior,
+    sums_of_columns,
+    sums_of_rows,
+)
 from xspn.learning.steps import step
-from xspn.leaves.chow_liu_tree import information_of_bits
 
 Array = Any
 LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of less than this fraction of the largest
+LEAST_FRACTION = 1e-9  # of all rows; contexts of fewer have died out
 FEWEST_ROWS = 4.0  # contexts of fewer are not split
 LEAST_GAIN = 1.0  # nats of evidence, for a split to be tried on all rows
+MOST_ROWS = 50_000  # in which contexts are looked for; what is found is fitted to all
+MOST_TRIAL_ROWS = 4_000  # in which a context is split
+MOST_TOLD = 500  # variables of which a variable may tell
 TOLERANCE = 1e-5  # of EM, in nats per row
 TRIAL_PASSES, PASSES, ROUNDS = 6, 8, 2
 RANDOM_STARTS, STARTS_ANEW = 2, 4
-LARGEST_IN_FLOAT32 = 1e6  # rows whose counts are added up in it
+ROWS_IN_FLOAT32 = 1 << 16  # whose counts are added up in it
 NEIGHBORS = 4  # of a context, that it may be merged with
 MOST_CONTEXTS = 100
 MOST_STARTED_ANEW = 6  # from random rows; with more contexts such starts hardly ever win
@@ -62,7 +74,7 @@ class Context:
 
     def log_prob(self, bits: AnyArray) -> FloatArray:
         """Return the log-probability of each row."""
-        return np.asarray(_log_prob(bits, self.label, self.first, self.table))
+        return np.asarray(log_prob_of_rows(words_of(bits), plan_of(self.label[None, :]), self.table))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +99,9 @@ def one_context(bits: AnyArray, weights: FloatArray) -> Context:
         >>> [block.tolist() for block in one_context(copies, np.ones(100)).blocks]
         [[0, 1, 2], [3, 4, 5]]
     """
+    if len(bits) > MOST_ROWS:  # some of them are looked at first
+        order = _order_of_rows(bits, weights)
+        bits, weights = bits[order], weights[order]
     return _Search(bits, weights).context()
 
 
@@ -95,7 +110,9 @@ def evidence_alone(bits: AnyArray, weights: FloatArray) -> float:
     return _Search(bits, weights).fitted(np.arange(bits.shape[1]), weights).evidence
 
 
-def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MOST_CONTEXTS) -> Mixture:
+def find_contexts(
+    bits: AnyArray, weights: FloatArray, seed: int, most: int = MOST_CONTEXTS, alone: Context | None = None
+) -> Mixture:
     """Return the contexts of best evidence.
 
     Args:
@@ -103,6 +120,7 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
         weights: The weight of each row.
         seed: The seed of random starts.
         most: The largest number of contexts.
+        alone: The product of blocks of best evidence (`one_context`), if at hand.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -114,8 +132,9 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
     """
     rng = np.random.default_rng(seed)
     order = _order_of_rows(bits, weights)
-    search = _Search(bits[order], weights[order])
-    found = search.fit(np.ones((len(bits), 1)), passes=1, rounds=1)
+    whole = _Search(bits[order], weights[order])
+    search = whole.sample(MOST_ROWS)
+    found = search.mixture_of_one(alone if alone is not None and search is whole else search.context())
     untried = [True]  # contexts that nobody has tried to split
     while len(found.contexts) < most:
         larger, untried = search.with_splits(found, untried, rng)
@@ -128,6 +147,8 @@ def find_contexts(bits: AnyArray, weights: FloatArray, seed: int, most: int = MO
     if len(found.contexts) > 1:
         found = max(found, search.fit(found.responsibilities, PASSES, ROUNDS), key=_evidence_of)
         found = search.merged(found)
+    if search is not whole:
+        found = whole.fitted_to_all(found, alone)
     own = np.empty_like(found.responsibilities)
     own[order] = found.responsibilities
     return replace(found, responsibilities=own)
@@ -139,8 +160,8 @@ def _order_of_rows(bits: AnyArray, weights: FloatArray) -> IntArray:
     By the number of ones, then by how frequent the ones are in their columns; only rows that are alike in this are told
     apart by the order of the columns.
     """
-    ones = weights @ bits
-    return np.lexsort((*bits.T, bits @ ones**2, bits @ ones, bits.sum(axis=1)))
+    ones, _ = sums_of_columns(bits, weights)
+    return np.lexsort((*words_of(bits).T, *sums_of_rows(bits, ones)))
 
 
 class _Search:
@@ -149,88 +170,138 @@ class _Search:
     Args:
         bits: Zeros and ones: (rows, variables).
         weights: The weight of each row.
-        coefficients: log C(m, t) for all m up to the number of variables, if at hand.
+        whole: The search in all rows, if these are a part of them.
+        own: Which rows of the whole they are.
     """
 
-    def __init__(self, bits: AnyArray, weights: FloatArray, coefficients: FloatArray | None = None) -> None:
+    def __init__(
+        self, bits: AnyArray, weights: FloatArray, whole: "_Search | None" = None, own: AnyArray | None = None
+    ) -> None:
         self.bits, self.weights = np.ascontiguousarray(bits), weights
         self.total = float(weights.sum())
-        self.coefficients = log_binomial_table(bits.shape[1]) if coefficients is None else coefficients
+        if whole is None:
+            # Variables of similar means, of which blocks are made, share words.
+            self.order = np.argsort(weights @ bits, kind="stable")
+            self.words = words_of(self.bits[:, self.order])
+            self.log_factorials = log_factorials_to(bits.shape[1])
+        else:
+            self.order, self.words, self.log_factorials = whole.order, whole.words[own], whole.log_factorials
 
     def part(self, weights: FloatArray) -> tuple["_Search", AnyArray]:
         """Return the rows that are not negligible under a part of their weights, and where they are."""
         fraction = weights / self.weights
         own = fraction > LEAST_RESPONSIBILITY * fraction.max()
-        return _Search(self.bits[own], weights[own], self.coefficients), own
+        return _Search(self.bits[own], weights[own], self, own), own
+
+    def sample(self, most: int) -> "_Search":
+        """Return these rows, or as many of more, by their weights at equal distances in their order."""
+        if len(self.weights) <= most:
+            return self
+        below = np.cumsum(self.weights)
+        drawn = np.searchsorted(below, (np.arange(most) + 0.5) * (below[-1] / most), side="right")
+        own, times = np.unique(np.minimum(drawn, len(below) - 1), return_counts=True)
+        return _Search(self.bits[own], np.asarray(times * min(self.total / most, 1.0), dtype=np.float64), self, own)
+
+    def fitted_to_all(self, found: Mixture, alone: Context | None) -> Mixture:
+        """Fit what was found in a sample of these rows to all of them, each context with blocks of its own again."""
+        whole = self.mixture_of_one(self.context() if alone is None else alone)
+        if len(found.contexts) == 1:
+            return whole
+        rough = self._em(list(found.contexts), 1)
+        several = self.fit(rough.responsibilities, PASSES, 1, [context.label for context in found.contexts])
+        return max(several, whole, key=_evidence_of)
+
+    def mixture_of_one(self, context: Context) -> Mixture:
+        """Return a single context as a mixture."""
+        return Mixture((context,), np.ones((len(self.weights), 1)), context.evidence)
+
+    @property
+    def rounds(self) -> int:
+        """How often the blocks of trials are looked for: once where there are many variables."""
+        return ROUNDS if self.bits.shape[1] <= MOST_AT_ONCE else 1
 
     def context(self) -> Context:
         """Return the product of blocks of best evidence."""
         return self.fitted(self.blocks(), self.weights)
 
-    def blocks(self) -> IntArray:
-        """Return the block of each variable in the partition of best evidence."""
-        pairs = self._pairs()
+    def blocks(self, start: IntArray | None = None) -> IntArray:
+        """Return the block of each variable in the partition of best evidence, from single variables or from blocks."""
         # What is found shall not depend on the order of columns: they are looked at from rare to frequent ones.
-        order = np.lexsort(((pairs**2).sum(axis=1), pairs.diagonal()))
+        ones, beside = sums_of_columns(self.bits, self.weights)
+        order = np.lexsort((beside, ones))
         columns = np.ascontiguousarray(self.bits.T[order])
-        # Columns that are equal in all rows belong together, and need not be compared with each other.
-        _, first, which = np.unique(np.packbits(columns, axis=1), axis=0, return_index=True, return_inverse=True)
-        found = best_partition(
-            columns, self.weights, pairs[np.ix_(order, order)], self.coefficients, first[which.ravel()]
-        )
+        if start is None and len(self.weights) > MOST_ROWS:
+            start = self.sample(MOST_ROWS).blocks()
+        if start is None:
+            own = equal_columns(columns)
+        else:
+            _, first, which = np.unique(start[order], return_index=True, return_inverse=True)
+            own = first[which.ravel()]
+        found = best_partition(columns, self.weights, self._pairs(columns), self.log_factorials, own)
         label = np.empty_like(order)
         label[order] = order[found]
         return np.asarray(np.unique(label, return_inverse=True)[1])
 
-    def _pairs(self) -> FloatArray:
-        """Return how often two variables are one together."""
-        dtype: Any = np.float32 if self.total < LARGEST_IN_FLOAT32 else np.float64
-        rooted = np.multiply(self.bits, np.sqrt(self.weights)[:, None].astype(dtype), dtype=dtype)
-        return np.asarray(rooted.T @ rooted, dtype=np.float64)  # half the work of a product of two different arrays
+    def _pairs(self, columns: AnyArray) -> FloatArray:
+        """Return how often two variables are one together; columns are variables here."""
+        found = np.zeros((len(columns), len(columns)))
+        for start in range(0, len(self.weights), ROWS_IN_FLOAT32):
+            some = slice(start, start + ROWS_IN_FLOAT32)
+            rooted = np.multiply(columns[:, some], np.sqrt(self.weights[some]).astype(np.float32), dtype=np.float32)
+            found += rooted @ rooted.T  # half the work of a product of two different arrays
+        return found
 
     def fitted(self, label: IntArray, weights: FloatArray) -> Context:
         """Fit the laws of given blocks to the rows under given weights."""
-        first = np.concatenate([[0], np.cumsum(np.bincount(label) + 1)])
-        counts, law, table, evidence = _fitted(self.bits, weights, label, first, self.coefficients)
-        return Context(label, first, counts, law, table, evidence + log_prior(label), float(weights.sum()))
+        plan = plan_of(label[None, self.order])
+        counts = counts_of_blocks(self.words, weights, plan)
+        law, table, evidence = laws_of_counts(plan, counts, self.log_factorials)
+        of_label = float(evidence[0]) + log_prior(label)
+        return Context(label, plan.first, counts, law, table, of_label, float(weights.sum()))
 
-    def fit(self, responsibilities: FloatArray, passes: int, rounds: int) -> Mixture:
+    def fit(
+        self, responsibilities: FloatArray, passes: int, rounds: int, start: Sequence[IntArray] | None = None
+    ) -> Mixture:
         """Alternate between finding the blocks of each context and EM, as long as the evidence gains."""
         best: Mixture | None = None
+        labels: list[IntArray | None] = [None] * responsibilities.shape[1] if start is None else list(start)
         for _ in range(rounds):
-            responsibilities = responsibilities[:, self.weights @ responsibilities > 0]  # contexts may die out
-            masses = [self.weights * own for own in responsibilities.T]
-            contexts = [self.fitted(self.part(own)[0].blocks(), own) for own in masses]
-            found = self._em(contexts, responsibilities, passes)
+            alive = self.weights @ responsibilities > LEAST_FRACTION * self.total  # contexts may die out
+            masses = [self.weights * own for own in responsibilities[:, alive].T]
+            starts = [label for label, still in zip(labels, alive.tolist(), strict=True) if still]
+            contexts = [
+                self.fitted(self.part(own)[0].blocks(label), own) for label, own in zip(starts, masses, strict=True)
+            ]
+            found = self._em(contexts, passes)
             if best is not None and found.evidence < best.evidence + 1e-3:
                 break
             best, responsibilities = found, found.responsibilities
+            labels = [context.label for context in found.contexts]
         assert best is not None
         return best
 
     def with_blocks(self, label: IntArray, responsibilities: FloatArray) -> Mixture:
         """Return contexts that all have the same blocks."""
         contexts = [self.fitted(label, self.weights * own) for own in responsibilities.T]
-        return self._em(contexts, responsibilities, TRIAL_PASSES)
+        return self._em(contexts, TRIAL_PASSES)
 
-    def _em(self, contexts: list[Context], responsibilities: FloatArray, passes: int) -> Mixture:
+    def _em(self, contexts: list[Context], passes: int) -> Mixture:
         """Fit the laws and the weights of contexts whose blocks are known."""
-        previous = -np.inf
-        for _ in range(passes):
-            logs = np.stack([c.log_prob(self.bits) + np.log(c.total + 1.0) for c in contexts], axis=1)
-            top = logs.max(axis=1, keepdims=True)
-            responsibilities = np.exp(logs - top)
-            mass = responsibilities.sum(axis=1, keepdims=True)
-            responsibilities /= mass
-            current = float(self.weights @ (top + np.log(mass))[:, 0])
-            contexts = [
-                self.fitted(c.label, self.weights * own) for c, own in zip(contexts, responsibilities.T, strict=True)
-            ]
-            step()
-            if current - previous < TOLERANCE * self.total:
-                break
-            previous = current
-        return Mixture(tuple(contexts), responsibilities, self._evidence(contexts, responsibilities))
+        plan = plan_of(np.stack([c.label[self.order] for c in contexts]))
+        table = np.concatenate([c.table for c in contexts])
+        totals = np.array([c.total for c in contexts])
+        tolerance = TOLERANCE * self.total
+        found = em(self.words, self.weights, plan, table, totals, self.log_factorials, passes, tolerance)
+        responsibilities, counts, law, table, evidence, totals = found
+        fitted = []
+        for k, c in enumerate(contexts):
+            start, end = plan.blocks[k], plan.blocks[k + 1]
+            own = slice(plan.first[start], plan.first[end])
+            first = plan.first[start : end + 1] - plan.first[start]
+            of_label = float(evidence[k]) + log_prior(c.label)
+            fitted.append(Context(c.label, first, counts[own], law[start:end], table[own], of_label, float(totals[k])))
+        step()
+        return Mixture(tuple(fitted), responsibilities, self._evidence(fitted, responsibilities))
 
     def _evidence(self, contexts: list[Context], responsibilities: FloatArray) -> float:
         """Return the evidence of completed rows: contexts, how often each occurs (a uniform prior), and the entropy."""
@@ -258,23 +329,26 @@ class _Search:
         if not any(still):
             return None, still
         contexts = [self.fitted(label, self.weights * own) for label, own in zip(labels, parts, strict=True)]
-        larger = self._em(contexts, np.stack(parts, axis=1), PASSES)
+        larger = self._em(contexts, PASSES)
         return (larger if larger.evidence > found.evidence else None), still
 
     def _split(self, context: Context, weights: FloatArray, rng: np.random.Generator) -> Mixture | None:
         """Return the two halves of a context, by the best of several starts, for all rows; None if none pays."""
         if weights.sum() < FEWEST_ROWS:
             return None
-        part, own = self.part(weights)
+        whole, own = self.part(weights)
+        part = whole.sample(MOST_TRIAL_ROWS)
         starts = [start for start in part.starts(context, rng) if part.has_two(start)]
         if not starts:
             return None
         # The best of them with the blocks of the whole gets blocks of its own.
         rough = max((part.with_blocks(context.label, start) for start in starts), key=_evidence_of)
-        best = part.fit(rough.responsibilities, TRIAL_PASSES, ROUNDS)
-        least = part.fitted(context.label, part.weights).evidence + LEAST_GAIN
-        if len(best.contexts) < 2 or best.evidence < least:
+        alone = part.fitted(context.label, part.weights).evidence
+        best = part.fit(rough.responsibilities, TRIAL_PASSES, self.rounds)
+        if len(best.contexts) < 2 or best.evidence < alone + LEAST_GAIN:
             return None
+        if part is not whole:
+            best = whole._em(list(best.contexts), 1)
         halves = np.full((len(weights), 2), 0.5)
         halves[own] = best.responsibilities
         return replace(best, responsibilities=halves)
@@ -284,10 +358,17 @@ class _Search:
         k = len(found.contexts) + 1
         if not 2 < k <= MOST_STARTED_ANEW:  # two halves of all rows have been tried
             return None
-        features = self.counts_of(self.context())
-        starts = [self.nearest_of(self.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]
-        fitted = [self.fit(start, PASSES, ROUNDS) for start in starts if self.has_two(start)]
+        part = self.sample(MOST_TRIAL_ROWS)
+        alone = part.context()
+        features = part.counts_of(alone)
+        starts = [part.nearest_of(part.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]
+        starts = [start for start in starts if part.has_two(start)]
+        if starts and self.rounds == 1:  # the best of them, as in a split, has to do
+            starts = [max((part.with_blocks(alone.label, own) for own in starts), key=_evidence_of).responsibilities]
+        fitted = [part.fit(start, PASSES, self.rounds) for start in starts]
         best = max(fitted, key=_evidence_of, default=found)
+        if part is not self:
+            best = self._em(list(best.contexts), PASSES)
         return best if best.evidence > found.evidence else None
 
     def merged(self, found: Mixture) -> Mixture:
@@ -359,10 +440,14 @@ class _Search:
         return np.asarray(direction)
 
     def _telling_variable(self) -> int:
-        """Return the variable of most mutual information with the others, in all."""
-        pairs = self._pairs()
-        told = information_of_bits(pairs, np.diag(pairs), self.total, 0.0)
-        return int(np.argmax(told.sum(axis=0) - np.diag(told)))
+        """Return the variable of most mutual information with the others, or with many of them if there are more."""
+        n = self.bits.shape[1]
+        others = self.order[:: -(-n // MOST_TOLD)]
+        root = np.sqrt(self.weights).astype(np.float32)
+        rooted = self.bits * root[:, None]
+        ones, _ = sums_of_columns(self.bits, self.weights)
+        told = information_with(rooted.T @ rooted[:, others], ones, others, self.total)
+        return int(np.argmax(told))
 
     def nearest_of(self, features: AnyArray, k: int, rng: np.random.Generator) -> FloatArray:
         """Assign each row to the nearest of k random rows, drawn far from each other (k-means++): (rows, k)."""
@@ -378,38 +463,3 @@ class _Search:
 
 
 _evidence_of = attrgetter("evidence")
-
-
-@kept(nogil=True)
-def _fitted(bits: Array, weights: Array, label: Array, first: Array, coefficients: Array) -> Any:
-    """Return the counts of each block, its law, the log-probabilities, and the evidence of all blocks."""
-    n_blocks, evidence = len(first) - 1, 0.0
-    counts, table = np.zeros(first[-1]), np.zeros(first[-1])
-    law = np.full(n_blocks, HISTOGRAM)
-    ones = np.zeros(n_blocks, np.int64)
-    for r in range(len(bits)):
-        ones[:] = 0
-        for j in range(len(label)):
-            ones[label[j]] += bits[r, j]
-        for b in range(n_blocks):
-            counts[first[b] + ones[b]] += weights[r]
-    for b in range(n_blocks):
-        m = first[b + 1] - first[b] - 1
-        own = counts[first[b] : first[b + 1]]
-        found, law[b] = evidence_of_counts(own, m, coefficients[m])
-        evidence += found
-        log_probabilities(own, m, coefficients[m], law[b], table[first[b] : first[b + 1]])
-    return counts, law, table, evidence
-
-
-@kept(nogil=True)
-def _log_prob(bits: Array, label: Array, first: Array, table: Array) -> Array:
-    found = np.zeros(len(bits))
-    ones = np.zeros(len(first) - 1, np.int64)
-    for r in range(len(bits)):
-        ones[:] = 0
-        for j in range(len(label)):
-            ones[label[j]] += bits[r, j]
-        for b in range(len(ones)):
-            found[r] += table[first[b] + ones[b]]
-    return found

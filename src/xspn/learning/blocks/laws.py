@@ -19,18 +19,19 @@ from xspn.core.compilation import kept
 Array = Any
 HISTOGRAM, BETA_BINOMIAL, BINOMIAL = 0, 1, 2
 PRIOR_MASS = 1.0
+FEW_COUNTS = 2  # gamma functions are faster than logarithms for all draws if counts are so many times as many
 LOG_LAWS = float(np.log(3.0))  # the three laws are equally likely beforehand
 LEAST_CORRELATION, LARGEST_CORRELATION = 1e-4, 0.98
+NO_DISPERSION = 1.001 * LEAST_CORRELATION  # of counts that vary no more than those of independent variables
 
 
 @kept(nogil=True)
-def log_binomial_table(n: int) -> Array:
-    """Return log C(m, t) at [m, t], for all m up to n."""
-    table = np.zeros((n + 1, n + 1))
-    for m in range(n + 1):
-        for t in range(m + 1):
-            table[m, t] = lgamma(m + 1.0) - lgamma(t + 1.0) - lgamma(m - t + 1.0)
-    return table
+def log_factorials_to(n: int) -> Array:
+    """Return log t! at [t], for all t up to n."""
+    found = np.zeros(n + 1)
+    for t in range(n + 1):
+        found[t] = lgamma(t + 1.0)
+    return found
 
 
 @kept(nogil=True)
@@ -42,13 +43,13 @@ def evidence_of_bit(ones: float, zeros: float) -> float:
 
 
 @kept(nogil=True)
-def evidence_of_counts(counts: Array, n: int, coefficients: Array) -> tuple[float, int]:
+def evidence_of_counts(counts: Array, n: int, log_factorials: Array) -> tuple[float, int]:
     """Return the log-evidence of a block of n variables under its best law, and the law.
 
     Args:
         counts: The weight of the rows with t ones, at [t].
         n: The number of variables.
-        coefficients: log C(n, t) at [t].
+        log_factorials: log t! at [t], for t up to n at least.
     """
     total, ones = 0.0, 0.0
     for t in range(n + 1):
@@ -57,10 +58,11 @@ def evidence_of_counts(counts: Array, n: int, coefficients: Array) -> tuple[floa
     if total <= 0.0:
         return 0.0, HISTOGRAM
     each = PRIOR_MASS / (n + 1)
-    histogram = lgamma(PRIOR_MASS) - lgamma(total + PRIOR_MASS)
+    histogram, of_none = lgamma(PRIOR_MASS) - lgamma(total + PRIOR_MASS), lgamma(each)
     for t in range(n + 1):
         if counts[t] > 0.0:
-            histogram += lgamma(counts[t] + each) - lgamma(each) - counts[t] * coefficients[t]
+            log_ways = log_factorials[n] - log_factorials[t] - log_factorials[n - t]
+            histogram += lgamma(counts[t] + each) - of_none - counts[t] * log_ways
     if n == 1:
         return histogram, HISTOGRAM
     best, law = histogram, HISTOGRAM
@@ -68,6 +70,8 @@ def evidence_of_counts(counts: Array, n: int, coefficients: Array) -> tuple[floa
     if binomial > best:
         best, law = binomial, BINOMIAL
     mean, dispersion = moments_of_counts(counts, n)
+    if dispersion <= NO_DISPERSION and n <= total:  # the binomial law is the same with a parameter less
+        return best - LOG_LAWS, law
     beta_binomial = _log_likelihood(counts, n, mean, dispersion) - log(total + 1.0)
     if beta_binomial > best:
         best, law = beta_binomial, BETA_BINOMIAL
@@ -92,10 +96,21 @@ def moments_of_counts(counts: Array, n: int) -> tuple[float, float]:
 
 @kept(nogil=True)
 def _log_likelihood(counts: Array, n: int, mean: float, dispersion: float) -> float:
-    """Return the log-likelihood of a beta-binomial law: an urn's, draw by draw (`leaves/beta_binomial_fit.py`)."""
-    total = 0.0
+    """Return the log-likelihood of a beta-binomial law: an urn's, draw by draw (`leaves/beta_binomial_fit.py`).
+
+    Where few of many counts were seen, products of draws come from gamma functions.
+    """
+    total, seen = 0.0, 0
     for t in range(n + 1):
         total += counts[t]
+        seen += counts[t] > 0.0
+    if FEW_COUNTS * seen < n:
+        a, b = mean / dispersion, (1.0 - mean) / dispersion
+        found = -total * (lgamma(a + b + n) - lgamma(a + b) + lgamma(a) + lgamma(b))
+        for t in range(n + 1):
+            if counts[t] > 0.0:
+                found += counts[t] * (lgamma(a + t) + lgamma(b + n - t))
+        return found
     above, below, found = 0.0, 0.0, 0.0
     for j in range(n - 1, -1, -1):
         above += counts[j + 1]
@@ -106,7 +121,7 @@ def _log_likelihood(counts: Array, n: int, mean: float, dispersion: float) -> fl
 
 
 @kept(nogil=True)
-def log_probabilities(counts: Array, n: int, coefficients: Array, law: int, found: Array) -> None:
+def log_probabilities(counts: Array, n: int, log_factorials: Array, law: int, found: Array) -> None:
     """Fill in the log-probability of each single assignment with t ones, at [t], under a law fitted to the counts."""
     total, ones = 0.0, 0.0
     for t in range(n + 1):
@@ -114,7 +129,8 @@ def log_probabilities(counts: Array, n: int, coefficients: Array, law: int, foun
         ones += counts[t] * t
     if law == HISTOGRAM:
         for t in range(n + 1):
-            found[t] = log((counts[t] + PRIOR_MASS / (n + 1)) / (total + PRIOR_MASS)) - coefficients[t]
+            log_ways = log_factorials[n] - log_factorials[t] - log_factorials[n - t]
+            found[t] = log((counts[t] + PRIOR_MASS / (n + 1)) / (total + PRIOR_MASS)) - log_ways
         return
     mean, dispersion = (ones + 0.5) / (total * n + 1.0), 0.0
     if law == BETA_BINOMIAL:

@@ -4,7 +4,11 @@ The prior of a partition: the number of variables that stand alone is uniform, a
 form blocks as the guests of a Chinese restaurant do. Up to a constant its logarithm is log s! + Σ log (m_b − 1)! for s
 single variables and blocks of m_b. Of the restaurant only the seatings without a guest alone are partitions here, so
 that the prior sums to less than one: to the mean of D_k / k! over k = 0..n (D_k: derangements), ½ for n = 1 and n = 2,
-falling to 1/e. What is missing counts against each context alike. Compiled by numba.
+falling to 1/e. What is missing counts against each context alike.
+
+Exchangeable variables have the same mean. So of many variables each is first merged with some that are next to it in
+mean, or strongly associated with one of these; then blocks are merged with blocks, whatever they are made of, and
+single variables move to the blocks that are most like them. Compiled by numba.
 """
 
 from math import lgamma, log
@@ -16,10 +20,14 @@ from xspn.core.compilation import kept
 from xspn.learning.blocks.laws import evidence_of_bit, evidence_of_counts
 
 Array = Any
-SWEEPS = 8
+SWEEPS = 30
 IMPOSSIBLE = -1e300
-EXPECTED = 0.25  # of the smaller gain of two blocks, beside the larger one, when they have become one
 HOPELESS = -10.0  # nats: two blocks that lose so much by merging are not looked at again
+LEAST_GAIN = 1e-6  # nats, for a variable to be moved
+LEAST_OF_SWEEP = 0.01  # nats for each variable, for another sweep over all of them
+MOST_AT_ONCE = 600  # variables whose pairs are all looked at ...
+IN_LIST = 200  # ... and of more, those that are first merged with each other
+MOST_TARGETS = 8  # blocks that a variable is compared with
 
 
 class Blocks(NamedTuple):
@@ -28,65 +36,223 @@ class Blocks(NamedTuple):
     bits: Array  # (variables, rows)
     weights: Array  # (rows,)
     total: float  # of the weights
+    pairs: Array  # how often two variables are one together
     alone: Array  # the evidence of each variable on its own
-    coefficients: Array  # log C(m, t)
+    log_factorials: Array  # log t! at [t]
     label: Array  # the block of each variable
     size: Array  # of each block
     count: Array  # the number of ones of each block in each row: (blocks, rows)
     evidence: Array  # of each block
     ones: Array  # the weight of all ones of each block
-    together: Array  # how often a variable is one together with one of a block: (variables, blocks)
     clock: Array  # how many times a variable has been moved
     changed: Array  # when each block was last changed, by the clock
     looked: Array  # when each variable was last looked at
+    histogram: Array  # a workspace
 
 
 @kept(nogil=True)
-def best_partition(bits: Array, weights: Array, pairs: Array, coefficients: Array, start: Array) -> Array:
+def best_partition(bits: Array, weights: Array, pairs: Array, log_factorials: Array, start: Array) -> Array:
     """Return the block of each variable.
 
     Args:
-        bits: Zeros and ones: (variables, rows).
+        bits: Zeros and ones: (variables, rows). Variables come sorted by their means.
         weights: The weight of each row.
         pairs: How often two variables are one together: (variables, variables).
-        coefficients: log C(m, t) at [m, t].
+        log_factorials: log t! at [t].
         start: The block of each variable to start from, named by one of its variables.
     """
     n, total = len(bits), weights.sum()
     alone = np.empty(n)
     for j in range(n):
         alone[j] = evidence_of_bit(pairs[j, j], max(total - pairs[j, j], 0.0))
-    count, size = np.zeros(bits.shape, np.int16), np.zeros(n, np.int64)
-    ones, together = np.zeros(n), np.zeros((n, n))
+    label, size = start.copy(), np.zeros(n, np.int64)
+    count, ones = np.zeros(bits.shape, np.int16), np.zeros(n)
     clock, changed, looked = np.zeros(1, np.int64), np.zeros(n, np.int64), np.full(n, -1)
     blocks = Blocks(
-        bits, weights, total, alone, coefficients, start.copy(), size, count, alone.copy(), ones, together,
-        clock, changed, looked,
+        bits, weights, total, pairs, alone, log_factorials, label, size, count, alone.copy(), ones,
+        clock, changed, looked, np.zeros(n + 2),
     )  # fmt: skip
     for j in range(n):
-        count[start[j]] += bits[j]
-        size[start[j]] += 1
-        ones[start[j]] += pairs[j, j]
-        together[:, start[j]] += pairs[:, j]
+        count[label[j]] += bits[j]
+        size[label[j]] += 1
+        ones[label[j]] += pairs[j, j]
     for b in range(n):
         if size[b] > 1:
             blocks.evidence[b] = _evidence_of(blocks, b)
+    if (size > 0).sum() > MOST_AT_ONCE:
+        for some in _neighborhoods(blocks):
+            _merge(blocks, some)
+    before = IMPOSSIBLE
     for _ in range(SWEEPS):
-        _merge(blocks, pairs)
-        dissolved = _dissolve(blocks, pairs)
-        if not _move(blocks, pairs) and not dissolved:
+        _merge(blocks, np.flatnonzero(size > 0))
+        dissolved = _dissolve(blocks)
+        moved = _move(blocks)
+        found = _evidence_of_all(blocks)
+        if not (moved or dissolved) or found < before + LEAST_OF_SWEEP * n:
             break
+        before = found
     return _or_trivial(blocks)
+
+
+@kept(nogil=True)
+def sums_of_columns(bits: Array, weights: Array) -> tuple[Array, Array]:
+    """Return how often each variable is one, and the ones of these rows, squared: both tell columns from each other."""
+    ones, beside = np.zeros(bits.shape[1]), np.zeros(bits.shape[1])
+    for r in range(len(bits)):
+        in_row = 0.0
+        for j in range(bits.shape[1]):
+            in_row += bits[r, j]
+        heavy = weights[r] * in_row * in_row
+        for j in range(bits.shape[1]):
+            ones[j] += weights[r] * bits[r, j]
+            beside[j] += heavy * bits[r, j]
+    return ones, beside
+
+
+@kept(nogil=True)
+def sums_of_rows(bits: Array, ones: Array) -> tuple[Array, Array, Array]:
+    """Return how many ones each row has, and how frequent their columns are: sums of `ones` and of its squares."""
+    found, squares, number = np.zeros(len(bits)), np.zeros(len(bits)), np.zeros(len(bits))
+    for r in range(len(bits)):
+        for j in range(bits.shape[1]):
+            if bits[r, j] == 1:
+                number[r] += 1.0
+                found[r] += ones[j]
+                squares[r] += ones[j] * ones[j]
+    return squares, found, number
+
+
+@kept(nogil=True)
+def information_with(pairs: Array, ones: Array, others: Array, total: float) -> Array:
+    """Return the mutual information of each variable with all of some others together, in nats.
+
+    Args:
+        pairs: How often each is one together with each of the others: (variables, others).
+        ones: How often each variable is one.
+        others: Which variables the others are.
+        total: The weight of all rows.
+    """
+    found, own = np.zeros(len(ones)), np.zeros(len(ones))
+    for i in range(len(ones)):
+        own[i] = _x_log_x(ones[i]) + _x_log_x(total - ones[i])
+    for i in range(len(ones)):
+        for k in range(len(others)):
+            if others[k] != i:
+                x, y, both = ones[i], ones[others[k]], pairs[i, k]
+                found[i] += _x_log_x(both) + _x_log_x(x - both) + _x_log_x(y - both) + _x_log_x(total - x - y + both)
+                found[i] -= own[i] + own[others[k]] - _x_log_x(total)
+    return found / total
+
+
+@kept(nogil=True)
+def _x_log_x(x: float) -> float:
+    return x * log(x) if x > 0.0 else 0.0
+
+
+@kept(nogil=True)
+def connect(leader: Array, pairs: Array, ones: Array, first: int, total: float, threshold: float) -> None:
+    """Join the groups of variables that the G-test takes for dependent: those with a statistic of 2ρ or more.
+
+    The statistic is at most 2N times the squared correlation, so that few logarithms are needed.
+
+    Args:
+        leader: The first variable of each variable's group, or one on the way to it; changed in place.
+        pairs: Some rows of G = XᵀX.
+        ones: How often each variable is one.
+        first: The variable of the first of these rows.
+        total: N.
+        threshold: ρ.
+    """
+    least = 2.0 * threshold + 0.001
+    own = np.empty(len(ones))
+    for i in range(len(ones)):
+        own[i] = _x_log_x(ones[i]) + _x_log_x(total - ones[i])
+    for row in range(len(pairs)):
+        i = first + row
+        x = ones[i]
+        for j in range(i):
+            y, both = ones[j], pairs[row, j]
+            spread = x * (total - x) * y * (total - y)
+            if spread <= 0.0 or 2.0 * total * (both * total - x * y) ** 2 < least * spread:
+                continue
+            a, b = _leader_of(leader, i), _leader_of(leader, j)
+            if a != b:
+                found = _x_log_x(both) + _x_log_x(x - both) + _x_log_x(y - both) + _x_log_x(total - x - y + both)
+                if 2.0 * (found - own[i] - own[j] + _x_log_x(total)) >= least:
+                    leader[max(a, b)] = min(a, b)
+
+
+@kept(nogil=True)
+def equal_columns(bits: Array) -> Array:
+    """Return the first of each run of equal columns: they belong together, and need not be compared."""
+    label = np.arange(len(bits))
+    for j in range(1, len(bits)):
+        equal = True
+        for r in range(bits.shape[1]):
+            if bits[j, r] != bits[j - 1, r]:
+                equal = False
+                break
+        if equal:
+            label[j] = label[j - 1]
+    return label
+
+
+@kept(nogil=True)
+def _neighborhoods(blocks: Blocks) -> list[Array]:
+    """Return blocks in lists of which each is to be merged on its own.
+
+    By mean, so that each list has neighbors; but variables that are strongly associated, whose means are alike, too,
+    stand where the first of them does.
+    """
+    n, total, pairs = len(blocks.label), blocks.total, blocks.pairs
+    leader, nearest, best = np.arange(n), np.full(n, -1), np.zeros(n)
+    least = log(float(n)) + 0.5 * log(total + 1.0)
+    for i in range(n):
+        for j in range(i):
+            own = _association(total, pairs[i, i], pairs[j, j], pairs[i, j])
+            if own > least:
+                if own > best[i]:
+                    nearest[i], best[i] = j, own
+                if own > best[j]:
+                    nearest[j], best[j] = i, own
+    for i in range(n):
+        if nearest[i] >= 0:
+            a, b = _leader_of(leader, i), _leader_of(leader, nearest[i])
+            leader[max(a, b)] = min(a, b)
+    place = np.empty(n, np.int64)
+    for i in range(n):
+        place[i] = _leader_of(leader, i)
+    order = np.argsort(place, kind="mergesort")
+    order = order[blocks.size[order] > 0]
+    n_lists = -(-len(order) // IN_LIST)
+    return [order[len(order) * k // n_lists : len(order) * (k + 1) // n_lists] for k in range(n_lists)]
+
+
+@kept(nogil=True)
+def _leader_of(leader: Array, i: int) -> int:
+    while leader[i] != i:
+        i = leader[i]
+    return i
+
+
+@kept(nogil=True)
+def _association(total: float, x: float, y: float, both: float) -> float:
+    """Return about how many nats the dependence of two variables is worth, less what their different means cost."""
+    squared = (both - x * y / total) ** 2
+    spread = x * (total - x) * y * (total - y) / (total * total)
+    apart = x + y - 2.0 * both
+    if spread <= 0.0:
+        return 0.0
+    dependence = min(squared / spread, 1.0)
+    against = 0.5 * (x - y) ** 2 / apart if apart > 0.0 else 0.0
+    return 0.5 * total * dependence - against
 
 
 @kept(nogil=True)
 def _or_trivial(blocks: Blocks) -> Array:
     """Return the partition found, or all variables alone or in one block if that is better: merging may miss both."""
     n = len(blocks.label)
-    found = log_prior(blocks.label)
-    for b in range(n):
-        if blocks.size[b] > 0:
-            found += blocks.evidence[b]
+    found = _evidence_of_all(blocks)
     histogram = np.zeros(n + 1)
     ones = np.zeros(len(blocks.weights), np.int64)
     for j in range(n):
@@ -94,11 +260,20 @@ def _or_trivial(blocks: Blocks) -> Array:
     for r in range(len(ones)):
         histogram[ones[r]] += blocks.weights[r]
     alone, together = np.arange(n), np.zeros(n, np.int64)
-    whole, _ = evidence_of_counts(histogram, n, blocks.coefficients[n])
+    whole, _ = evidence_of_counts(histogram, n, blocks.log_factorials)
     value_alone, value_together = blocks.alone.sum() + log_prior(alone), whole + log_prior(together)
     if max(value_alone, value_together) <= found + 1e-6:
         return blocks.label
     return alone if value_alone > value_together else together
+
+
+@kept(nogil=True)
+def _evidence_of_all(blocks: Blocks) -> float:
+    found = log_prior(blocks.label)
+    for b in range(len(blocks.size)):
+        if blocks.size[b] > 0:
+            found += blocks.evidence[b]
+    return found
 
 
 @kept(nogil=True)
@@ -107,7 +282,7 @@ def _evidence_of(blocks: Blocks, b: int) -> float:
     histogram = np.zeros(m + 1)
     for r in range(len(blocks.weights)):
         histogram[blocks.count[b, r]] += blocks.weights[r]
-    found, _ = evidence_of_counts(histogram, m, blocks.coefficients[m])
+    found, _ = evidence_of_counts(histogram, m, blocks.log_factorials)
     return float(found)
 
 
@@ -128,60 +303,90 @@ def log_prior(label: Array) -> float:
 
 
 @kept(nogil=True)
-def _merge(blocks: Blocks, pairs: Array) -> None:
-    """Merge the two blocks whose union has the best evidence, as long as that gains.
+def _merge(blocks: Blocks, some: Array) -> None:
+    """Merge the two of some blocks whose union has the best evidence, as long as that gains.
 
     Merging is weighed as if any partition of the restaurant would do: to pass from single variables to a large block
     one must be allowed through pairs that are hardly dependent. What does not pay in the end is dissolved. Once two
     blocks are one, its gains with others are guessed from theirs, and computed when they come first.
     """
-    n = len(blocks.label)
+    n, linked = len(some), _linked(blocks, some)
     gain, guessed = np.full((n, n), IMPOSSIBLE), np.zeros((n, n), np.bool_)
     for i in range(n):
         for j in range(i):
-            if blocks.size[i] == 1 and blocks.size[j] == 1:
-                gain[i, j] = gain[j, i] = _gain_of_pair(blocks, i, j, pairs)
-            elif blocks.size[i] > 0 and blocks.size[j] > 0:
-                gain[i, j] = gain[j, i] = _gain_of_merging(blocks, i, j)
-    partner = np.empty(n, np.int64)  # the best one of each block
+            gain[i, j] = gain[j, i] = _gain_of_merging(blocks, some, linked, i, j)
+    partner, alive, into = np.empty(n, np.int64), np.ones(n, np.bool_), np.arange(n)
     for i in range(n):
-        partner[i] = np.argmax(gain[i])
+        partner[i] = np.argmax(gain[i])  # the best one of each block
     while n > 1:
         a = -1
         for i in range(n):
-            if blocks.size[i] > 0 and (a < 0 or gain[i, partner[i]] > gain[a, partner[a]]):
+            if alive[i] and (a < 0 or gain[i, partner[i]] > gain[a, partner[a]]):
                 a = i
         b = partner[a]
         if gain[a, b] <= HOPELESS:
-            return
+            break
         if guessed[a, b]:
-            _set_gain(gain, guessed, partner, a, b, _gain_of_merging(blocks, a, b))
+            _set_gain(gain, guessed, partner, a, b, _gain_of_merging(blocks, some, linked, a, b))
             continue
         if gain[a, b] <= 0.0:  # a guess below may still be wrong
-            _compute_guesses(blocks, gain, guessed, partner)
-            if gain.max() <= 0.0:
-                return
+            found = False
+            for i in range(n):
+                for j in range(i):
+                    if guessed[i, j] and alive[i] and alive[j]:
+                        gain[i, j] = gain[j, i] = _gain_of_merging(blocks, some, linked, i, j)
+                        guessed[i, j] = guessed[j, i] = False
+                        found = found or gain[i, j] > 0.0
+            if not found:
+                break
+            for i in range(n):
+                partner[i] = np.argmax(gain[i])
             continue
-        blocks.evidence[a] += blocks.evidence[b] + gain[a, b] - _prior_gain(blocks.size[a], blocks.size[b])
-        blocks.size[a] += blocks.size[b]
-        blocks.size[b] = 0
-        blocks.count[a] += blocks.count[b]
-        blocks.ones[a] += blocks.ones[b]
-        blocks.together[:, a] += blocks.together[:, b]
+        first, second = some[a], some[b]
+        blocks.evidence[first] += (
+            blocks.evidence[second] + gain[a, b] - _prior_gain(blocks.size[first], blocks.size[second])
+        )
+        blocks.size[first] += blocks.size[second]
+        blocks.size[second] = 0
+        blocks.count[first] += blocks.count[second]
+        blocks.ones[first] += blocks.ones[second]
+        linked[a] += linked[b]
+        linked[:, a] += linked[:, b]
+        alive[b], into[b] = False, a
         for c in range(n):
-            if blocks.label[c] == b:
-                blocks.label[c] = a
-            if blocks.size[c] > 0 and c != a:
-                likely = max(gain[a, c], gain[b, c]) + EXPECTED * max(min(gain[a, c], gain[b, c]), 0.0)
-                guessed[a, c] = guessed[c, a] = likely > HOPELESS  # what fits with neither half does not fit the whole
+            if alive[c] and c != a:
+                likely = max(gain[a, c], gain[b, c])  # what fits with neither half does not fit the whole
+                guessed[a, c] = guessed[c, a] = likely > HOPELESS
                 gain[a, c] = gain[c, a] = likely if likely > HOPELESS else IMPOSSIBLE
             gain[b, c] = gain[c, b] = IMPOSSIBLE
         for i in range(n):
-            if blocks.size[i] > 0:
+            if alive[i]:
                 if i == a or partner[i] == a or partner[i] == b:
                     partner[i] = np.argmax(gain[i])
                 elif gain[i, a] > gain[i, partner[i]]:
                     partner[i] = a
+    place = np.full(len(blocks.label), -1)
+    for i in range(n):
+        place[some[i]] = some[_leader_of(into, i)]
+    for j in range(len(blocks.label)):
+        if place[blocks.label[j]] >= 0:
+            blocks.label[j] = place[blocks.label[j]]
+
+
+@kept(nogil=True)
+def _linked(blocks: Blocks, some: Array) -> Array:
+    """Return how often a variable of one block is one together with a variable of another: (blocks, blocks)."""
+    place = np.full(len(blocks.label), -1)
+    place[some] = np.arange(len(some))
+    members = np.flatnonzero(place[blocks.label] >= 0)
+    where = place[blocks.label[members]]
+    linked = np.zeros((len(some), len(some)))
+    for i in range(len(members)):
+        row = linked[where[i]]
+        pairs = blocks.pairs[members[i]]
+        for j in range(len(members)):
+            row[where[j]] += pairs[members[j]]
+    return linked
 
 
 @kept(nogil=True)
@@ -192,103 +397,77 @@ def _set_gain(gain: Array, guessed: Array, partner: Array, a: int, b: int, value
 
 
 @kept(nogil=True)
-def _compute_guesses(blocks: Blocks, gain: Array, guessed: Array, partner: Array) -> None:
-    for i in range(len(gain)):
-        for j in range(i):
-            if guessed[i, j] and blocks.size[i] > 0 and blocks.size[j] > 0:
-                _set_gain(gain, guessed, partner, i, j, _gain_of_merging(blocks, i, j))
-
-
-@kept(nogil=True)
 def _prior_gain(m: int, k: int) -> float:
     return lgamma(float(m + k)) - lgamma(float(m)) - lgamma(float(k))
 
 
 @kept(nogil=True)
-def _gain_of_merging(blocks: Blocks, a: int, b: int) -> float:
-    m = blocks.size[a] + blocks.size[b]
-    if not _promising(blocks, a, b):
-        return IMPOSSIBLE
-    histogram = np.zeros(m + 1)
-    for r in range(len(blocks.weights)):
-        histogram[blocks.count[a, r] + blocks.count[b, r]] += blocks.weights[r]
-    union, _ = evidence_of_counts(histogram, m, blocks.coefficients[m])
-    return float(union - blocks.evidence[a] - blocks.evidence[b] + _prior_gain(blocks.size[a], blocks.size[b]))
+def _gain_of_merging(blocks: Blocks, some: Array, linked: Array, i: int, j: int) -> float:
+    """Return the gain of merging two of some blocks, in whose variables ones come together as often as `linked` says.
 
-
-@kept(nogil=True)
-def _gain_of_pair(blocks: Blocks, i: int, j: int, pairs: Array) -> float:
-    """Return the gain of merging two single variables, from their pair counts."""
-    total, both = blocks.total, pairs[i, j]
-    if not _may_be_one(total, pairs[i, i], pairs[j, j], pairs[i, i], pairs[j, j], both):
-        return IMPOSSIBLE
-    histogram = np.empty(3)
-    histogram[2] = both
-    histogram[1] = max(pairs[i, i] + pairs[j, j] - 2.0 * both, 0.0)
-    histogram[0] = max(total - histogram[1] - both, 0.0)
-    union, _ = evidence_of_counts(histogram, 2, blocks.coefficients[2])
-    return float(union - blocks.alone[i] - blocks.alone[j])
-
-
-@kept(nogil=True)
-def _promising(blocks: Blocks, a: int, b: int) -> bool:
-    """Whether two blocks might be one."""
-    xx, yy, xy = 0.0, 0.0, 0.0
-    for j in range(len(blocks.label)):
-        if blocks.label[j] == a:
-            xx += blocks.together[j, a]
-            xy += blocks.together[j, b]
-        elif blocks.label[j] == b:
-            yy += blocks.together[j, b]
+    Of two single variables these numbers are all that is needed.
+    """
+    a, b, total = some[i], some[j], blocks.total
     m, k = blocks.size[a], blocks.size[b]
-    x1, y1 = blocks.ones[a] / m, blocks.ones[b] / k
-    return _may_be_one(blocks.total, x1, y1, xx / m / m, yy / k / k, xy / m / k)
-
-
-@kept(nogil=True)
-def _may_join(blocks: Blocks, j: int, b: int, pairs: Array) -> bool:
-    """Whether a variable might belong to a block."""
-    yy, k = 0.0, blocks.size[b]
-    for i in range(len(blocks.label)):
-        if blocks.label[i] == b:
-            yy += blocks.together[i, b]
-    own = pairs[j, j]
-    return _may_be_one(blocks.total, own, blocks.ones[b] / k, own, yy / k / k, blocks.together[j, b] / k)
+    histogram = blocks.histogram[: m + k + 1]
+    if m == 1 and k == 1:
+        x, y, both = linked[i, i], linked[j, j], linked[i, j]
+        if not _may_be_one(total, x, y, x, y, both):
+            return IMPOSSIBLE
+        histogram[2] = both
+        histogram[1] = max(x + y - 2.0 * both, 0.0)
+        histogram[0] = max(total - histogram[1] - both, 0.0)
+    else:
+        x, y = blocks.ones[a] / m, blocks.ones[b] / k
+        if not _may_be_one(total, x, y, linked[i, i] / m / m, linked[j, j] / k / k, linked[i, j] / m / k):
+            return IMPOSSIBLE
+        histogram[:] = 0.0
+        for r in range(len(blocks.weights)):
+            histogram[blocks.count[a, r] + blocks.count[b, r]] += blocks.weights[r]
+    union, _ = evidence_of_counts(histogram, m + k, blocks.log_factorials)
+    return float(union - blocks.evidence[a] - blocks.evidence[b] + _prior_gain(m, k))
 
 
 @kept(nogil=True)
 def _may_be_one(total: float, x1: float, y1: float, xx: float, yy: float, xy: float) -> bool:
-    """Tell from moments that are not divided by N; no, if means differ more than any dependence could make up for."""
-    spread = xx + yy - 2.0 * xy
-    if spread <= 1e-12 * total:
-        return True
-    against = 0.5 * (x1 - y1) ** 2 / spread
-    if against < 6.0:
-        return True
-    dependence, x_spread, y_spread = 0.0, xx - x1 * x1 / total, yy - y1 * y1 / total
-    if x_spread > 0.0 and y_spread > 0.0:
-        squared = min((xy - x1 * y1 / total) ** 2 / (x_spread * y_spread), 1.0 - 1e-9)
-        dependence = -0.5 * total * log(1.0 - squared)
-    return bool(2.0 * dependence + log(total + 1.0) + 6.0 > against)
+    return _likeness(total, x1, y1, xx, yy, xy) > IMPOSSIBLE
 
 
 @kept(nogil=True)
-def _dissolve(blocks: Blocks, pairs: Array) -> bool:
+def _likeness(total: float, x1: float, y1: float, xx: float, yy: float, xy: float) -> float:
+    """Return how much better two blocks might do as one, roughly, from moments that are not divided by N.
+
+    IMPOSSIBLE, if means differ more than any dependence could make up for.
+    """
+    if total <= 0.0:  # no rows: nothing tells them apart
+        return 0.0
+    spread = xx + yy - 2.0 * xy
+    against = 0.5 * (x1 - y1) ** 2 / spread if spread > 1e-12 * total else 0.0
+    dependence, x_spread, y_spread = 0.0, xx - x1 * x1 / total, yy - y1 * y1 / total
+    if x_spread > 0.0 and y_spread > 0.0:
+        squared = min((xy - x1 * y1 / total) ** 2 / (x_spread * y_spread), 1.0 - 1e-9)
+        if against < 6.0:
+            return 0.5 * total * squared - against
+        dependence = -0.5 * total * log(1.0 - squared)
+    if against >= 6.0 and 2.0 * dependence + log(total + 1.0) + 6.0 <= against:
+        return IMPOSSIBLE
+    return dependence - against
+
+
+@kept(nogil=True)
+def _dissolve(blocks: Blocks) -> bool:
     """Dissolve blocks that are worth less than their variables alone, the worst one first; tell whether any was."""
     n, changed = len(blocks.label), False
+    alone = np.zeros(n)
+    for j in range(n):
+        alone[blocks.label[j]] += blocks.alone[j]
     while True:
-        single, worst, best_gain = 0, -1, 1e-9
-        for m in blocks.size:
-            if m == 1:
-                single += 1
+        single, worst, best_gain = _number_alone(blocks), -1, 1e-9
         for b in range(n):
             m = blocks.size[b]
             if m < 2:
                 continue
-            gain = lgamma(single + m + 1.0) - lgamma(single + 1.0) - lgamma(float(m)) - blocks.evidence[b]
-            for j in range(n):
-                if blocks.label[j] == b:
-                    gain += blocks.alone[j]
+            gain = lgamma(single + m + 1.0) - lgamma(single + 1.0) - lgamma(float(m)) - blocks.evidence[b] + alone[b]
             if gain > best_gain:
                 worst, best_gain = b, gain
         if worst < 0:
@@ -296,7 +475,16 @@ def _dissolve(blocks: Blocks, pairs: Array) -> bool:
         changed = True
         blocks.size[worst] = 0
         for variable in np.flatnonzero(blocks.label == worst):
-            _settle(blocks, int(variable), _empty(blocks), blocks.alone[variable], pairs)
+            _settle(blocks, int(variable), _empty(blocks), blocks.alone[variable])
+
+
+@kept(nogil=True)
+def _number_alone(blocks: Blocks) -> int:
+    single = 0
+    for m in blocks.size:
+        if m == 1:
+            single += 1
+    return single
 
 
 @kept(nogil=True)
@@ -308,15 +496,13 @@ def _empty(blocks: Blocks) -> int:
 
 
 @kept(nogil=True)
-def _settle(blocks: Blocks, j: int, b: int, evidence: float, pairs: Array) -> None:
+def _settle(blocks: Blocks, j: int, b: int, evidence: float) -> None:
     """Put a variable, taken from its block before, into another block."""
     if blocks.size[b] == 0:
         blocks.count[b] = 0
         blocks.ones[b] = 0.0
-        blocks.together[:, b] = 0.0
     blocks.count[b] += blocks.bits[j]
-    blocks.ones[b] += pairs[j, j]
-    blocks.together[:, b] += pairs[:, j]
+    blocks.ones[b] += blocks.pairs[j, j]
     blocks.label[j] = b
     blocks.size[b] += 1
     blocks.evidence[b] = evidence
@@ -325,16 +511,24 @@ def _settle(blocks: Blocks, j: int, b: int, evidence: float, pairs: Array) -> No
 
 
 @kept(nogil=True)
-def _move(blocks: Blocks, pairs: Array) -> bool:
+def _move(blocks: Blocks) -> bool:
     """Move each variable to the block where it is worth most, or let it stand alone; tell whether any was moved.
 
-    A variable whose own block is as it was when it was looked at before is compared with the blocks that are not.
+    It is compared with the blocks that are most like it; if its own block is as it was when it was looked at before,
+    with those of them that are not.
     """
-    n, moved = len(blocks.label), False
-    single = 0
-    for m in blocks.size:
-        if m == 1:
-            single += 1
+    n, moved, single, pairs = len(blocks.label), False, _number_alone(blocks), blocks.pairs
+    targets = np.flatnonzero(blocks.size > 1)
+    slot = np.full(n, -1)
+    slot[targets] = np.arange(len(targets))
+    together, within = np.zeros((len(targets), n)), np.zeros(len(targets))
+    for j in range(n):
+        if slot[blocks.label[j]] >= 0:
+            together[slot[blocks.label[j]]] += pairs[j]
+    for j in range(n):
+        if slot[blocks.label[j]] >= 0:
+            within[slot[blocks.label[j]]] += together[slot[blocks.label[j]], j]
+    likeness = np.empty(len(targets))
     for j in range(n):
         home, since = blocks.label[j], blocks.looked[j]
         if blocks.changed[home] > since:
@@ -342,21 +536,25 @@ def _move(blocks: Blocks, pairs: Array) -> bool:
         elif blocks.changed.max() <= since:
             continue
         blocks.looked[j] = blocks.clock[0]
-        m = blocks.size[home]
+        m, own = blocks.size[home], pairs[j, j]
         without = _evidence_without(blocks, j)
         others = single - 1 if m == 1 else (single + 1 if m == 2 else single)  # that stand alone once j is taken out
         stays = blocks.evidence[home] - without + _log_prior_of_joining(m - 1, others)
-        target, best, best_evidence = -1, stays + 1e-6, 0.0
+        target, best, best_evidence = -1, stays + LEAST_GAIN, 0.0
         if m > 1 and blocks.alone[j] + log(others + 1.0) > best:
             target, best, best_evidence = n, blocks.alone[j] + log(others + 1.0), blocks.alone[j]
-        for b in range(n):
-            k = blocks.size[b]
-            if k < 2 or b == home or blocks.changed[b] <= since or not _may_join(blocks, j, b, pairs):
+        for t in range(len(targets)):
+            b, k = targets[t], blocks.size[targets[t]]
+            likeness[t] = IMPOSSIBLE
+            if k > 1 and b != home:
+                y1 = blocks.ones[b] / k
+                likeness[t] = _likeness(blocks.total, own, y1, own, within[t] / k / k, together[t, j] / k)
+        least = np.sort(likeness)[-MOST_TARGETS] if len(targets) > MOST_TARGETS else IMPOSSIBLE
+        for t in range(len(targets)):
+            b, k = targets[t], blocks.size[targets[t]]
+            if likeness[t] == IMPOSSIBLE or likeness[t] < least or blocks.changed[b] <= since:
                 continue
-            histogram = np.zeros(k + 2)
-            for r in range(len(blocks.weights)):
-                histogram[blocks.count[b, r] + blocks.bits[j, r]] += blocks.weights[r]
-            joined, _ = evidence_of_counts(histogram, k + 1, blocks.coefficients[k + 1])
+            joined = _evidence_joined(blocks, j, b)
             value = joined - blocks.evidence[b] + _log_prior_of_joining(k, others)
             if value > best:
                 target, best, best_evidence = b, value, joined
@@ -364,17 +562,21 @@ def _move(blocks: Blocks, pairs: Array) -> bool:
             continue
         moved = True
         blocks.count[home] -= blocks.bits[j]
-        blocks.ones[home] -= pairs[j, j]
-        blocks.together[:, home] -= pairs[:, j]
+        blocks.ones[home] -= own
         blocks.size[home] -= 1
         blocks.evidence[home] = without
+        if slot[home] >= 0:
+            within[slot[home]] -= 2.0 * together[slot[home], j] - own
+            together[slot[home]] -= pairs[j]
         single = others
         if target == n:
             target = _empty(blocks)
+            slot[target] = -1
             single += 1
-        elif blocks.size[target] == 1:
-            single -= 1
-        _settle(blocks, j, target, best_evidence, pairs)
+        else:
+            within[slot[target]] += 2.0 * together[slot[target], j] + own
+            together[slot[target]] += pairs[j]
+        _settle(blocks, j, target, best_evidence)
         blocks.changed[home] = blocks.clock[0]
     return moved
 
@@ -388,6 +590,18 @@ def _log_prior_of_joining(k: int, single: int) -> float:
 
 
 @kept(nogil=True)
+def _evidence_joined(blocks: Blocks, j: int, b: int) -> float:
+    """Return the evidence of a block with one variable more."""
+    k = blocks.size[b]
+    histogram = blocks.histogram[: k + 2]
+    histogram[:] = 0.0
+    for r in range(len(blocks.weights)):
+        histogram[blocks.count[b, r] + blocks.bits[j, r]] += blocks.weights[r]
+    found, _ = evidence_of_counts(histogram, k + 1, blocks.log_factorials)
+    return float(found)
+
+
+@kept(nogil=True)
 def _evidence_without(blocks: Blocks, j: int) -> float:
     """Return the evidence of a variable's block without it."""
     home = blocks.label[j]
@@ -398,8 +612,9 @@ def _evidence_without(blocks: Blocks, j: int) -> float:
         for i in range(len(blocks.label)):
             if i != j and blocks.label[i] == home:
                 return float(blocks.alone[i])
-    histogram = np.zeros(m)
+    histogram = blocks.histogram[:m]
+    histogram[:] = 0.0
     for r in range(len(blocks.weights)):
         histogram[blocks.count[home, r] - blocks.bits[j, r]] += blocks.weights[r]
-    found, _ = evidence_of_counts(histogram, m - 1, blocks.coefficients[m - 1])
+    found, _ = evidence_of_counts(histogram, m - 1, blocks.log_factorials)
     return float(found)

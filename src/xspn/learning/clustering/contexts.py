@@ -6,9 +6,11 @@ from scipy.special import betaln
 from xspn.core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, clusterings
 from xspn.learning.clustering.bernoulli import best_split
+from xspn.learning.leaf_learners.chow_liu import WIDEST_TREE
 from xspn.learning.summary import BinarySummary
 from xspn.leaves.chow_liu_tree import most_informative_tree
 
+MANY_VARIABLES = 600
 SMALLEST_RESPONSIBILITY = 0.01  # of a context for a row; what is less goes to the others
 
 
@@ -17,7 +19,16 @@ def contexts_split(summary: BinarySummary, seed: int) -> Split | None:
 
     A tree that is learned below may still predict better.
     """
-    return several_contexts(summary, seed) or best_split(summary, seed)
+    found = several_contexts(summary, seed)
+    return best_split(summary, seed) if found is None and worth_splitting(summary) else found
+
+
+def worth_splitting(summary: BinarySummary) -> bool:
+    """Whether rows of one context may be split in two: not if they are few and variables many.
+
+    Halves would hardly tell anything of so many variables; nearly all of what is learned from them is pruned.
+    """
+    return bool(summary.n <= MANY_VARIABLES or summary.total >= summary.n)
 
 
 def several_contexts(summary: BinarySummary, seed: int) -> Split | None:
@@ -28,7 +39,7 @@ def several_contexts(summary: BinarySummary, seed: int) -> Split | None:
     from xspn.learning.blocks.contexts import find_contexts  # takes numba along
 
     bits, weights = summary.complete_rows()
-    found = find_contexts(bits, weights, seed)
+    found = find_contexts(bits, weights, seed, alone=summary.exchangeable_blocks)
     if len(found.contexts) == 1 or found.evidence < evidence_of_tree(summary):
         return None
     own = np.where(found.responsibilities < SMALLEST_RESPONSIBILITY, 0.0, found.responsibilities)
@@ -38,7 +49,12 @@ def several_contexts(summary: BinarySummary, seed: int) -> Split | None:
 
 
 def evidence_of_tree(summary: BinarySummary) -> float:
-    """Return the log-evidence of the Chow-Liu tree: Beta(½, ½) priors, all trees equally likely beforehand."""
+    """Return the log-evidence of the Chow-Liu tree: Beta(½, ½) priors, all trees equally likely beforehand.
+
+    −inf for more variables than trees are looked for.
+    """
+    if summary.n > WIDEST_TREE:
+        return float("-inf")
     n, total, ones = summary.n, summary.total, summary.ones
     parents, both = most_informative_tree(summary.pairs, ones, total, 0.0)
     root, children = int(np.argmin(parents)), np.flatnonzero(parents >= 0)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.logspace import log_binomials, logsumexp_quiet
@@ -88,16 +89,16 @@ class _Law:
     urn: tuple[float, float] | None  # mean and dispersion of a beta-binomial law
 
     @classmethod
-    def of(cls, counts: FloatArray, log_sizes: FloatArray, price: float) -> "_Law":
+    def of(cls, counts: FloatArray, log_factorials: FloatArray, price: float) -> "_Law":
         """Return the law that is best for what was counted, at a price for each parameter."""
         from xspn.learning.blocks.laws import BETA_BINOMIAL, HISTOGRAM, log_probabilities, moments_of_counts
 
         n = len(counts) - 1
         histogram, urn = np.empty(n + 1), np.empty(n + 1)
-        log_probabilities(counts, n, log_sizes, HISTOGRAM, histogram)
+        log_probabilities(counts, n, log_factorials, HISTOGRAM, histogram)
         if n <= 2:
             return cls(histogram, n, None)
-        log_probabilities(counts, n, log_sizes, BETA_BINOMIAL, urn)
+        log_probabilities(counts, n, log_factorials, BETA_BINOMIAL, urn)
         if counts @ (histogram - urn) >= price * (n - 2):
             return cls(histogram, n, None)
         return cls(urn, 2, moments_of_counts(counts, n))
@@ -119,7 +120,8 @@ class _CountedRows:
     counts: IntArray
     of_row: IntArray
     weights: FloatArray
-    log_sizes: list[FloatArray]  # of each block, the logarithm of the number of assignments with t ones
+    sizes: list[int]  # of blocks
+    log_factorials: FloatArray
 
     @classmethod
     def of(cls, bits: AnyArray, weights: FloatArray, blocks: list[IntArray]) -> "_CountedRows":
@@ -127,7 +129,8 @@ class _CountedRows:
         different, of_row = np.unique(counts, axis=0, return_inverse=True)
         of_row = of_row.ravel()
         merged = np.bincount(of_row, weights=weights).astype(np.float64)
-        return cls(different, of_row, merged, [log_binomials(len(block)) for block in blocks])
+        sizes = [len(block) for block in blocks]
+        return cls(different, of_row, merged, sizes, gammaln(np.arange(max(sizes) + 1) + 1.0))
 
     def fitted(self, n_components: int, at_least: float = -np.inf) -> _Fitted:
         """Fit so many components by EM from random responsibilities; given up early if a score is out of reach."""
@@ -157,9 +160,9 @@ class _CountedRows:
         weights = masses / masses.sum()
         logs: Any = np.repeat(np.log(np.maximum(weights, 1e-300))[:, None], len(self.counts), axis=1)
         laws = []
-        for counts, log_sizes in zip(self.counts.T, self.log_sizes, strict=True):
-            seen = [np.bincount(counts, weights=row, minlength=len(log_sizes)) for row in own]
-            laws.append([_Law.of(one.astype(np.float64), log_sizes, price) for one in seen])
+        for counts, size in zip(self.counts.T, self.sizes, strict=True):
+            seen = [np.bincount(counts, weights=row, minlength=size + 1) for row in own]
+            laws.append([_Law.of(one.astype(np.float64), self.log_factorials, price) for one in seen])
             logs += np.stack([law.table for law in laws[-1]])[:, counts]
         return weights, laws, logs
 

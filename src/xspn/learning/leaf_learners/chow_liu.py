@@ -11,6 +11,8 @@ from xspn.learning.summary import BinarySummary
 from xspn.leaves.chow_liu import ChowLiu
 from xspn.leaves.chow_liu_tree import RowOfPairs
 
+WIDEST_TREE = 2048  # variables of a tree that competes by evidence; of more it would take longer than all else
+
 
 def chow_liu_leaf(data: BinaryLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
     """Return the tree of largest mutual information.

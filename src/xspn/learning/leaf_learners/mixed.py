@@ -11,7 +11,7 @@ from xspn.graph.nodes import Sum
 from xspn.learning.em.weights import fit_mixture_weights
 from xspn.learning.leaf_learners.base import BinaryLeafData, Candidate, LeafLearner, LeafOptions, leaf_learners
 from xspn.learning.leaf_learners.blocks import evidence_blocks_leaf, sparse_blocks_leaf
-from xspn.learning.leaf_learners.chow_liu import chow_liu_leaf
+from xspn.learning.leaf_learners.chow_liu import WIDEST_TREE, chow_liu_leaf
 from xspn.learning.leaf_learners.factorized import factorized_leaf
 
 SMALLEST_WEIGHT = 0.05
@@ -22,8 +22,11 @@ WEIGHT_TOLERANCE = 1e-3
 Chooser = Callable[[Sequence[Candidate], FloatArray], Candidate]
 
 
-def mixed_by(choose: Chooser, blocks: LeafLearner = sparse_blocks_leaf) -> LeafLearner:
-    """Return the leaf learner that makes all candidates, `blocks` among them, and lets `choose` mix them."""
+def mixed_by(choose: Chooser, blocks: LeafLearner = sparse_blocks_leaf, widest_tree: float = np.inf) -> LeafLearner:
+    """Return the leaf learner that makes all candidates, `blocks` among them, and lets `choose` mix them.
+
+    There is no Chow-Liu tree of more than `widest_tree` variables.
+    """
 
     def learn(data: BinaryLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
         if len(variables) == 1:
@@ -31,7 +34,8 @@ def mixed_by(choose: Chooser, blocks: LeafLearner = sparse_blocks_leaf) -> LeafL
         learners: list[LeafLearner] = [factorized_leaf]
         if options.exchangeable:
             learners.append(blocks)
-        if not data.own.constant().all():  # constant variables have no mutual information that a tree could show
+        # Constant variables have no mutual information that a tree could show.
+        if len(variables) <= widest_tree and not data.own.constant().all():
             learners.append(chow_liu_leaf)
         return choose([make(data, variables, options) for make in learners], data.own.rows()[1])
 
@@ -71,4 +75,4 @@ def stack(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: floa
 
 leaf_learners.add("auto", mixed_by(stack))
 leaf_learners.add("sparse", mixed_by(best_of))
-leaf_learners.add("evidence", mixed_by(best_of, evidence_blocks_leaf))
+leaf_learners.add("evidence", mixed_by(best_of, evidence_blocks_leaf, WIDEST_TREE))
