@@ -30,7 +30,6 @@ MOST_DIGITS = 5  # that numbers which come in steps have beyond their spread
 WHOLE = 1e-6  # how near to a whole number of steps a number must be
 SOFT, ASINH = (0.1, 0.5), (1.0, 3.0)  # units of "soft" and "asinh" scales, in deviations
 NEAR, ENDS_FRACTION, ENDS_ROWS = 0.1, 0.02, 5.0  # a bounded column has so many rows so near to each of its ends
-MARGIN = 0.05  # beyond the numbers that a bounded column has, where no round number is its end
 ROWS_TRIED = 800  # quantiles of a column stand for it
 FEW_ROWS = 20.0  # of fewer nothing can be told but the sign
 
@@ -231,9 +230,9 @@ def _candidates(shared: _Values, numbers: FloatArray, step: float, spread: float
     ):  # half a step beyond zero, so that zero is possible where numbers are rounded
         found += [(Scale("soft", -sign * step / 2, sign * factor * spread), 0.0) for factor in SOFT]
         found.append((Scale("log", -sign * step / 2, sign * spread), 0.0))
-    for ends in (_round_ends(low, high, step), (low - MARGIN * (high - low), high + MARGIN * (high - low))):
-        if _reaches(shared, *ends):
-            found.append((Scale("logit", ends[0], ends[1] - ends[0]), 1.0))
+    ends = _natural_ends(low, high, step)
+    if _reaches(shared, *ends):
+        found.append((Scale("logit", ends[0], ends[1] - ends[0]), 1.0))
     return found
 
 
@@ -245,10 +244,13 @@ def _reaches(shared: _Values, low: float, high: float) -> bool:
     return bool(min(shared.weights @ below, shared.weights @ above) >= least)
 
 
-def _round_ends(low: float, high: float, step: float) -> tuple[float, float]:
-    """Return the next round numbers beyond a range, as 0 and 1, or 0 and 100; half a step more where rows have them."""
-    unit = 10.0 ** np.floor(np.log10(high - low))
-    ends = unit * np.floor(low / unit), unit * np.ceil(high / unit)
+def _natural_ends(low: float, high: float, step: float) -> tuple[float, float]:
+    """Return ends that a column may have by its nature: 0 and 1, −1 and 1, 0 and 100; half a step beyond what rows have.
+
+    Other ends are never taken from a table: the next row may be beyond, and would be impossible.
+    """
+    most = 10.0 ** np.ceil(np.log10(max(abs(low), abs(high))) - 1e-12)
+    ends = 0.0 if low >= 0 else -most, 0.0 if high <= 0 else most
     half = step / 2 or LEAST_SPREAD * (high - low)
     return float(ends[0] - half * (ends[0] >= low)), float(ends[1] + half * (ends[1] <= high))
 
