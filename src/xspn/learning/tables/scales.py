@@ -245,7 +245,7 @@ def _reaches(shared: _Values, low: float, high: float) -> bool:
 
 
 def _natural_ends(low: float, high: float, step: float) -> tuple[float, float]:
-    """Return ends that a column may have by its nature: 0 and 1, −1 and 1, 0 and 100; half a step beyond what rows have.
+    """Return ends that a column may have by its nature: 0 and 1, −1 and 1, 0 and 100; half a step beyond rows.
 
     Other ends are never taken from a table: the next row may be beyond, and would be impossible.
     """
