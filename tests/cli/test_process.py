@@ -111,7 +111,7 @@ def test_an_encoding_that_lacks_letters(tmp_path):
     ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     status, out, err = shell("", "query", tmp_path / "model.json", **ascii_only)
     assert (status, err) == (0, b"")
-    assert out.split() == [b"name", b"value", b"P", rb"gr\xf6\xdfe", b"ja", b"0.2500", b"########"]
+    assert out.split() == [b"name", b"value", b"P", b"odds", rb"gr\xf6\xdfe", b"ja", b"0.2500", b"0.333", b"########"]
     (tmp_path / "rows.csv").write_text("größe\nnein\nja\n", encoding="utf-8")
     status, out, _ = shell("", "score", tmp_path / "model.json", tmp_path / "rows.csv", "--header", **ascii_only)
     assert status == 0

@@ -29,7 +29,7 @@ from xspn.io.binary_format import FORMAT, SCHEMA
 from xspn.io.container import MAGIC, packed_file, unpacked_file
 from xspn.io.files import FORMATS, ModelFormat, model_of_content
 from xspn.io.json_format import from_json_with_notes
-from xspn.leaves.base import leaves
+from xspn.leaves.base import Leaf, leaves
 from xspn.statistics import Blocks, Total, ValueCounts
 
 PARTS = [
@@ -81,6 +81,8 @@ def test_leaves_packed_together_are_the_same_to_the_last_bit(family):
             if isinstance(a, np.ndarray):
                 assert (a.shape, a.tobytes()) == (b.shape, b.tobytes())
                 assert not b.flags.writeable
+            elif isinstance(a, Leaf):  # inside another one
+                assert (type(a), a.variables, a.to_params()) == (type(b), b.variables, b.to_params())
             else:
                 assert a == b
         with pytest.raises(AttributeError, match="immutable"):

@@ -92,7 +92,7 @@ def fitted_by_em(learned: Learned, data: TrainingData, config: LearnConfig) -> L
         return replace(learned, graph=Graph(root, data.shape[1]))
     units = _units(learned.graph, data.spreads)
     root = fit_parameters(_in_units(learned.graph, 1 / units), data.rows() / units, options, data.weights).root
-    return replace(learned, graph=_in_units(Graph(root, data.shape[1]), units))
+    return replace(learned, graph=_in_units(Graph(root, data.shape[1]), units, data.floors))
 
 
 def _units(graph: Graph, spreads: FloatArray) -> FloatArray:
@@ -108,21 +108,26 @@ def _units(graph: Graph, spreads: FloatArray) -> FloatArray:
     return units
 
 
-def _in_units(graph: Graph, factors: FloatArray) -> Graph:
-    """Return a circuit with every real variable multiplied by a factor."""
+def _in_units(graph: Graph, factors: FloatArray, floors: FloatArray | None = None) -> Graph:
+    """Return a circuit with every real variable multiplied by a factor, no deviation below that of rounding."""
+    least = np.zeros(len(factors)) if floors is None else floors
 
     def visit(node: Node, children: Sequence[Node]) -> Node:
         if isinstance(node, Sum):
             return Sum(node.weights, children)
         if isinstance(node, Product):
             return Product(children)
-        by = factors[list(getattr(node, "variables", ()))]
+        variables = list(getattr(node, "variables", ()))
+        by, own = factors[variables], least[variables]
         if isinstance(node, Gaussian):
-            return Gaussian(node.variables[0], mean=node.mean * by[0], std=node.std * by[0])
+            return Gaussian(node.variables[0], mean=node.mean * by[0], std=max(node.std * by[0], own[0]))
         if isinstance(node, ExchangeableGaussian):
-            return ExchangeableGaussian(node.variables, node.mean * by[0], node.std * by[0], node.correlation)
+            std = max(node.std * by[0], own.max())
+            return ExchangeableGaussian(node.variables, node.mean * by[0], std, node.correlation)
         if isinstance(node, MultivariateGaussian):
-            return MultivariateGaussian(node.variables, node.mean * by, node.covariance * np.outer(by, by))
+            covariance = node.covariance * np.outer(by, by)
+            covariance += np.diag(np.maximum(own**2 - np.diag(covariance), 0.0))
+            return MultivariateGaussian(node.variables, node.mean * by, covariance)
         if isinstance(node, Atom):
             return Atom(node.variables[0], node.value * by[0], node.width * by[0])
         return node

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from xspn.core.arrays import IntArray
 from xspn.core.errors import ParameterError
+from xspn.graph.nodes import Sum
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.clustering import Split
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
@@ -185,7 +186,8 @@ def _learned(data: TrainingData, config: LearnConfig, seed: int, n_jobs: int, pr
             data, config, seed, lambda rows, own, part: _grown(rows, own, seed, n_jobs, part), progress
         )
     grown = _grown(data, config, seed, n_jobs, progress)
-    return fitted_by_em(grown, data, config) if data.discrete else grown
+    mixed = any(isinstance(node, Sum) for node in grown.graph.nodes)  # without sums each leaf has its own rows already
+    return fitted_by_em(grown, data, config) if mixed and data.discrete else grown
 
 
 def _grown(data: TrainingData, config: LearnConfig, seed: int, n_jobs: int, progress: Progress | None) -> Learned:

@@ -16,7 +16,7 @@ from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.logspace import log_binomials, logsumexp_quiet
 from xspn.core.random import generator
 from xspn.graph.nodes import Node, Product, Sum
-from xspn.learning.leaf_learners.base import BinaryLeafData, Candidate, LeafOptions, leaf_learners
+from xspn.learning.leaf_learners.base import BinaryLeafData, Candidate, LeafOptions
 from xspn.learning.steps import step
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.beta_binomial import BetaBinomial
@@ -169,6 +169,3 @@ class _CountedRows:
 
 def _product(leaves: list[Node]) -> Node:
     return leaves[0] if len(leaves) == 1 else Product(leaves)
-
-
-leaf_learners.add("block_mixture", block_mixture_leaf)
