@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from xspn import XSPN, Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum
+from xspn.leaves import Atom, Transformed
+from xspn.leaves.scales import Scale
 
 GUESTS = [f"guest {i}" for i in range(4)]
 HOSTILE = [
@@ -237,3 +239,16 @@ def test_a_model_that_was_learned(open_page, tmp_path):
     shown = open_page(model.explore(tmp_path / "page.html", data=rows))
     found = shown.ask("infer", [[0, 1]], [])
     np.testing.assert_allclose(found["p"], model.circuit_.marginals({0: 1})[0].ravel(), atol=1e-9)
+
+
+def test_a_slider_finds_the_value_that_has_a_probability(open_page, tmp_path):
+    others = Transformed(Gaussian(0, 1.0, 0.5), [Scale("log", step=0.01)])
+    model = Circuit(Sum([0.7, 0.3], [Atom(0, 0.0, 0.01), others]), names=["spent"])
+    shown = open_page(model.explore(tmp_path / "page.html"))
+    assert "0 in 70 %, else about 2.72" in shown.row("spent").inner_text()
+    shown.row("spent").locator("input[type=range]").focus()
+    for key in ("End", "Home", "ArrowRight"):  # the last is nearer to 0 than anyone can tell on a slider
+        shown.page.keyboard.press(key)
+        shown.settle()
+    assert shown.facts() == ["spent = 0"]
+    assert "cannot" not in shown.page.locator(".chance").inner_text()

@@ -91,14 +91,21 @@ export function mixtureQuantile(parts, fraction) {
   return 0.5 * (low + high);
 }
 
-/** What a drawing of a mixture spans: nearly all of it, and nothing that is impossible. @param {Component[]} parts @returns {[number, number]} */
+/** What a drawing of a mixture spans: all its points, nearly all of the rest but for long tails, and nothing that is impossible. @param {Component[]} parts @returns {[number, number]} */
 export function mixtureSpan(parts) {
-  const [low, high] = [0.001, 0.999].map((fraction) => mixtureQuantile(parts, fraction));
-  const margin = 0.04 * (high - low) || Math.max(1, Math.abs(low));
-  const reach = parts.map(({ law }) => law.reach);
-  const [least, most] = [Math.min(...reach.map((own) => own[0])), Math.max(...reach.map((own) => own[1]))];
-  if (least === most) return [low - margin, high + margin];
-  return [Math.max(low - margin, least), Math.min(high + margin, most)];
+  const points = mixturePoints(parts).map(([value]) => value);
+  const others = parts.filter(({ law }) => law.point === null);
+  if (!others.length) {
+    const [low, high] = [Math.min(...points), Math.max(...points)];
+    const margin = 0.04 * (high - low) || Math.max(1, Math.abs(low));
+    return [low - margin, high + margin];
+  }
+  const [first, left, right, last] = [0.001, 0.05, 0.95, 0.999].map((fraction) => mixtureQuantile(others, fraction));
+  const [low, high] = [Math.max(first, 2 * left - right), Math.min(last, 2 * right - left)];
+  const margin = 0.04 * (high - low);
+  const least = Math.min(...others.map(({ law }) => law.reach[0]));
+  const most = Math.max(...others.map(({ law }) => law.reach[1]));
+  return [Math.min(Math.max(low - margin, least), ...points), Math.max(Math.min(high + margin, most), ...points)];
 }
 
 /** The density of a mixture at evenly spaced points, but for its own points. @param {Component[]} parts @param {number} low @param {number} high @param {number} count */

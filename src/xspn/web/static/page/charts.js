@@ -33,8 +33,8 @@ export function curve(own, before, placed, set) {
     "svg",
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true", focusable: "false" },
     now ? el("path", { class: "now", d: `M0,${HEIGHT} L${path(now)} L${WIDTH},${HEIGHT} Z` }) : null,
-    ...bars("now", own),
     was ? el("path", { class: "was", d: `M${path(was)}` }) : null,
+    ...bars("now", own),
     ...bars("was", before),
     known === null
       ? null

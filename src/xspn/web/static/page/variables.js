@@ -182,7 +182,7 @@ class NumberRow extends Row {
       max: high,
       step: variable.whole ? 1 : (high - low) / 500,
       "aria-label": TEXTS.valueOf(variable.name),
-      oninput: () => set(Number(Number(this.slider.value).toPrecision(4)).toString(), true),
+      oninput: () => set(this._snapped(Number(this.slider.value)), true),
     });
     this.input = el("input", {
       type: "number",
@@ -202,6 +202,12 @@ class NumberRow extends Row {
   likely() {
     const median = this.state.shown.curves.find((own) => own.column === this.column)?.median ?? 0;
     return this.variable.whole ? Math.round(median) : median;
+  }
+  /** A number that the slider is at: few digits, or a value near it that has a probability. @param {number} value */
+  _snapped(value) {
+    const { points } = this.state.prior.answer.curves.find((own) => own.column === this.column);
+    const near = (/** @type {[number, number]} */ [point]) => Math.abs(point - value) <= (this.high - this.low) / 300;
+    return String(points.find(near)?.[0] ?? Number(value.toPrecision(4)));
   }
   /** Values that have a probability, and the range of the others. @param {any} found a curve */
   _text({ points, rest, low, median, high }) {
