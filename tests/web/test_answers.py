@@ -231,7 +231,7 @@ def test_real_samples_have_the_right_moments(open_page, tmp_path):
 
 @pytest.mark.parametrize("name", ["scales", "dependent scales", "often zero"])
 def test_quantiles_and_samples_are_those_of_python(name, open_page, tmp_path):
-    """Of 20 000 rows that Python draws, 5, 50 and 95 of 100 lie below; those of the page have the same steps."""
+    """Of 20 000 rows that Python draws, 5, 50 and 95 of 100 lie below; the page's have the same steps and tails."""
     circuit = MODELS[name]()
     shown = open_page(circuit.explore(tmp_path / "page.html"))
     drawn = circuit.sample(20_000, random_state=1)
@@ -244,6 +244,10 @@ def test_quantiles_and_samples_are_those_of_python(name, open_page, tmp_path):
         for key, fraction in (("low", 0.05), ("median", 0.5), ("high", 0.95)):
             assert (drawn[:, v] <= curve[key] + slack).mean() >= fraction - 0.012
             assert (drawn[:, v] < curve[key] - slack).mean() <= fraction + 0.012
+        for value in (drawn[:, v].min(), *drawn[:4, v]):
+            (fact,) = shown.ask("infer", [[v, value]], [])["facts"]
+            tails = (drawn[:, v] <= value).mean(), (drawn[:, v] >= value).mean()
+            assert fact["p"] == pytest.approx(min(1.0, 2 * min(tails)), abs=0.03)
         for fraction in (0.1, 0.3, 0.5, 0.7, 0.9):
             cut = np.quantile(drawn[:, v], fraction)
             for compare in (np.less, np.less_equal):

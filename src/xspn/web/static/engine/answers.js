@@ -94,10 +94,11 @@ export class Answers {
       const parts = changed.reals[column];
       const others = logSum(parts.map((part) => part.log));
       if (others === -Infinity) return { column, p: null, log: others };
-      let [below, above] = [0, 0]; // both, as a small one cannot be told from 1 less the other
+      let [below, above] = [0, 0];
       for (const part of parts) {
-        below += Math.exp(part.log - others) * part.law.below(value);
-        above += Math.exp(part.log - others) * part.law.above(value);
+        const [atMost, atLeast] = part.law.tails(value);
+        below += Math.exp(part.log - others) * atMost;
+        above += Math.exp(part.log - others) * atLeast;
       }
       return { column, p: log === -Infinity ? 0 : Math.min(1, 2 * Math.min(below, above)), log: others };
     });

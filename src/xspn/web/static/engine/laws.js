@@ -14,7 +14,7 @@ const REACH_OF_LAW = 9; // deviations, beyond which there is nothing
  * @property {number | null} point the only value, of a law that has but one
  * @property {(x: number) => number} logDensity
  * @property {(x: number) => number} below P(X ≤ x)
- * @property {(x: number) => number} above P(X ≥ x), to full precision where it is small
+ * @property {(x: number) => [number, number]} tails P(at most x) and P(at least x) of numbers as they are written: rounded
  * @property {(from: number, to: number) => number} density the one to draw at a short interval */
 
 /** A normal distribution. @implements {Law} */
@@ -41,6 +41,10 @@ export class NormalLaw {
   /** @param {number} x */
   above(x) {
     return normalCdf((this.mean - x) / this.std);
+  }
+  /** Both, as a small one cannot be told from 1 less the other. @param {number} x @returns {[number, number]} */
+  tails(x) {
+    return [this.below(x), this.above(x)];
   }
   /** @param {number} from @param {number} to */
   density(from, to) {
@@ -112,6 +116,11 @@ export class ScaledLaw {
     if (Number.isNaN(most)) return this._tailFrom(x, true);
     return x > most ? 0 : this._tailFrom(x, true) - this._tailFrom(2 * most - x, true);
   }
+  /** @param {number} x @returns {[number, number]} */
+  tails(x) {
+    const half = this.scale.isRounded(x) ? this.scale.step / 2 : 0;
+    return [this.below(x + half), this.above(x - half)];
+  }
   /** On average, as it may be without bound at an end. @param {number} from @param {number} to */
   density(from, to) {
     return Math.max(0, this.below(to) - this.below(from)) / (to - from);
@@ -140,11 +149,12 @@ export class PointLaw {
   }
   /** @param {number} x */
   below(x) {
-    return x >= this.mean || this.isNear(x) ? 1 : 0;
+    return x >= this.mean ? 1 : 0;
   }
-  /** @param {number} x */
-  above(x) {
-    return x <= this.mean || this.isNear(x) ? 1 : 0;
+  /** @param {number} x @returns {[number, number]} */
+  tails(x) {
+    const isNear = this.isNear(x);
+    return [x >= this.mean || isNear ? 1 : 0, x <= this.mean || isNear ? 1 : 0];
   }
   /** A point is drawn as a bar, and not as a part of a curve. */
   density() {

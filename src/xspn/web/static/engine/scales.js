@@ -88,9 +88,15 @@ export class Scale {
     let own = x;
     if (!Number.isNaN(this.least)) own = this.least + Math.abs(own - this.least);
     if (!Number.isNaN(this.most)) own = this.most - Math.abs(own - this.most);
-    if (this.step === 0) return own;
-    const near = fewDigits(rounded(own / this.step) * this.step, this.step);
-    return this.possible(near) ? near : own;
+    return this.isRounded(own) ? this._nearest(own) : own;
+  }
+  /** The nearest number in steps. @param {number} x */
+  _nearest(x) {
+    return fewDigits(rounded(x / this.step) * this.step, this.step);
+  }
+  /** Whether a number is rounded: where there are steps, and the nearest is a possible number. @param {number} x */
+  isRounded(x) {
+    return this.step > 0 && this.possible(this._nearest(x));
   }
   /** Mean and deviation in the column's units of what is normal on the line. @param {number} mean @param {number} std */
   moments(mean, std) {
