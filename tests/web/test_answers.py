@@ -183,8 +183,8 @@ def check_beliefs(found, row, circuit):
     assert [curve["column"] for curve in found["curves"]] == open_ones
     for curve in found["curves"]:
         assert curve["mean"] == pytest.approx(means[curve["column"]], rel=TOLERANCE, abs=TOLERANCE)
-        assert curve["low"] <= curve["median"] <= curve["high"]
-        assert curve["low"] < curve["high"] or [curve["low"], pytest.approx(1.0, abs=0.1)] in curve["points"]
+        low, median, high = (curve[key] for key in ("low", "median", "high"))
+        assert low <= median <= high if curve["points"] else low < median < high
     if open_ones:
         rest = circuit.condition(row).moments() if not np.isnan(row).all() else circuit.moments()
         deviations = np.sqrt(rest.variance)
