@@ -24,6 +24,7 @@ from xspn.web.page import inlined
 
 CASES = 18
 TOLERANCE = 1e-9
+SEARCHED = 1e-5  # of the peak of a density that is searched for numerically, and may be flat there
 
 
 def exchangeable(rng, variables, statistic):
@@ -77,7 +78,7 @@ def often_zero(rng):
     pair = Transformed(MultivariateGaussian([1, 2], rng.normal(size=2), root @ root.T + 0.1 * np.eye(2)), SCALES[1:3])
     zeros = Product([Atom(1, 0.0, 0.25), Transformed(Gaussian(2, 0.1, 0.5), SCALES[2:3])])
     amount = Sum([0.6, 0.4], [Atom(0, 0.0, 0.1), Transformed(Gaussian(0, rng.normal(), 0.8), [Scale("log")])])
-    around = Sum([0.2, 0.3, 0.5], [Atom(3, 0.0, 0.5), Atom(3, 2.0, 0.5), Gaussian(3, rng.normal(), 2.0)])
+    around = Sum([0.2, 0.3, 0.5], [Atom(3, 0.0, 1e-3), Atom(3, 2.0, 1e-3), Gaussian(3, rng.normal(), 2.0)])
     return Product([amount, Sum([0.3, 0.7], [zeros, pair]), around])
 
 
@@ -152,6 +153,7 @@ def test_all_that_the_page_says_is_what_python_says(name, open_page, tmp_path):
     circuit = MODELS[name]()
     shown = open_page(circuit.explore(tmp_path / "page.html"))
     bits = [v for v in circuit.scope if circuit.domains[v].cardinality == 2][:6]
+    searched = SEARCHED if any(isinstance(leaf, Transformed) for leaf in circuit.graph.leaves) else TOLERANCE
     rows = evidence_rows(circuit)
     known = [pairs(row, circuit) for row in rows]
     answers = shown.ask_all([("infer", facts, [len(circuit.graph) - 1]) for facts in known])
@@ -170,7 +172,9 @@ def test_all_that_the_page_says_is_what_python_says(name, open_page, tmp_path):
         if bits:
             expected_counts = circuit.count_distribution(bits, given=dict(facts))
             np.testing.assert_allclose(counts[0], expected_counts, atol=TOLERANCE)
-        assert best["log"] == pytest.approx(float(circuit.mpe(row[None]).log_prob[0]), rel=TOLERANCE, abs=TOLERANCE)
+        of_best = float(circuit.log_likelihood(np.array([best["row"]]))[0])
+        assert best["log"] == pytest.approx(of_best, rel=TOLERANCE, abs=TOLERANCE)
+        assert best["log"] == pytest.approx(float(circuit.mpe(row[None]).log_prob[0]), rel=searched, abs=searched)
 
 
 def check_beliefs(found, row, circuit):
