@@ -8,12 +8,23 @@ import pytest
 from support.circuits import any_rows, random_circuit, random_rows
 from support.toys.leaves import Decay, Parity
 from xspn import Bernoulli, Circuit, Product, Sum
-from xspn.leaves import BetaBinomial, ChowLiu, Exchangeable, ExchangeableGaussian, Gaussian, MultivariateGaussian
+from xspn.leaves import (
+    Atom,
+    BetaBinomial,
+    ChowLiu,
+    Exchangeable,
+    ExchangeableGaussian,
+    Gaussian,
+    MultivariateGaussian,
+    Transformed,
+)
+from xspn.leaves.scales import Scale
 from xspn.statistics import Blocks, Total, ValueCounts
 from xspn.web.page import inlined
 
 CASES = 18
 TOLERANCE = 1e-9
+SEARCHED = 1e-5  # of the peak of a density that is searched for numerically, and may be flat there
 
 
 def exchangeable(rng, variables, statistic):
@@ -31,6 +42,44 @@ def real_leaves(rng):
     together = MultivariateGaussian([0, 1, 2], rng.normal(size=3), root @ root.T + 0.1 * np.eye(3))
     alike = ExchangeableGaussian([3, 4, 5, 6], rng.normal(), 1.3, rng.uniform(-0.2, 0.8))
     return Product([together, alike, Gaussian(7, rng.normal(), 0.7), Bernoulli(8, p=rng.random())])
+
+
+SCALES = [
+    Scale("plain", step=1.0, least=0.0),
+    Scale("log", low=-0.5, unit=2.0, step=0.25),
+    Scale("log", low=1.0, unit=-2.0),
+    Scale("soft", low=0.5, unit=0.3),
+    Scale("soft", low=3.0, unit=-2.0, most=2.5),
+    Scale("logit", low=-2.0, unit=5.0),
+    Scale("asinh", low=0.2, unit=2.0, step=0.1),
+]
+
+
+def scaled_leaves(rng):
+    """One column on each scale, and a bit that depends on them."""
+    normals = [Gaussian(v, rng.normal(), 0.3 + 0.7 * rng.random()) for v in range(len(SCALES))]
+    own = [Transformed(normal, [scale]) for normal, scale in zip(normals, SCALES, strict=True)]
+    return Product([*own, Bernoulli(len(SCALES), p=rng.random())])
+
+
+def scaled_together(rng):
+    """Dependent columns on several scales, and interchangeable ones on one."""
+    root = rng.normal(size=(5, 6))
+    covariance = 0.2 * (root @ root.T) + 0.2 * np.eye(5)
+    several = MultivariateGaussian(range(5), rng.normal(size=5), covariance)
+    alike = ExchangeableGaussian([5, 6, 7], rng.normal(), 0.8, rng.uniform(-0.2, 0.8))
+    scales = [Scale("log", low=-0.5, unit=2.0), *SCALES[2:6]]
+    return Product([Transformed(several, scales), Transformed(alike, [Scale("log", unit=3.0, step=0.5)] * 3)])
+
+
+def often_zero(rng):
+    """Columns that are zero in some rows: on one or both sides of others, and beside two dependent ones."""
+    root = rng.normal(size=(2, 3))
+    pair = Transformed(MultivariateGaussian([1, 2], rng.normal(size=2), root @ root.T + 0.1 * np.eye(2)), SCALES[1:3])
+    zeros = Product([Atom(1, 0.0, 0.25), Transformed(Gaussian(2, 0.1, 0.5), SCALES[2:3])])
+    amount = Sum([0.6, 0.4], [Atom(0, 0.0, 0.1), Transformed(Gaussian(0, rng.normal(), 0.8), [Scale("log")])])
+    around = Sum([0.2, 0.3, 0.5], [Atom(3, 0.0, 1e-3), Atom(3, 2.0, 1e-3), Gaussian(3, rng.normal(), 2.0)])
+    return Product([amount, Sum([0.3, 0.7], [zeros, pair]), around])
 
 
 def counted_bits(rng):
@@ -59,6 +108,9 @@ MODELS = {
     "mixed": lambda: random_circuit(np.random.default_rng(4), [2, 2, 3, 2, 4, 2, 2], 5, 0, 2),
     "shared parts": lambda: random_circuit(np.random.default_rng(5), [2, 3] * 3, 6, 1, 4),
     "reals": lambda: two_contexts(real_leaves),
+    "scales": lambda: two_contexts(scaled_leaves),
+    "dependent scales": lambda: two_contexts(scaled_together),
+    "often zero": lambda: two_contexts(often_zero),
     "counts": lambda: two_contexts(counted_bits),
     "value counts": lambda: two_contexts(lambda rng: exchangeable(rng, range(5), ValueCounts(3))),
     "totals": lambda: two_contexts(lambda rng: exchangeable(rng, range(5), Total(4))),
@@ -80,6 +132,10 @@ def evidence_rows(circuit):
     else:
         rows = rng.integers(0, 2, (CASES, circuit.n_variables)).astype(float)
     rows[rng.random(rows.shape) < rng.choice([0.05, 0.5, 0.9, 1.0], size=(CASES, 1))] = np.nan
+    if any(isinstance(leaf, Transformed) for leaf in circuit.graph.leaves):
+        far = [v for v in circuit.scope if not circuit.domains[v].cardinality and rng.random() < 0.3]
+        rows[0, far] = -7.0  # out of the range of most scales
+        rows[1, 0] = -0.5  # the end of one
     return rows
 
 
@@ -97,6 +153,7 @@ def test_all_that_the_page_says_is_what_python_says(name, open_page, tmp_path):
     circuit = MODELS[name]()
     shown = open_page(circuit.explore(tmp_path / "page.html"))
     bits = [v for v in circuit.scope if circuit.domains[v].cardinality == 2][:6]
+    searched = SEARCHED if any(isinstance(leaf, Transformed) for leaf in circuit.graph.leaves) else TOLERANCE
     rows = evidence_rows(circuit)
     known = [pairs(row, circuit) for row in rows]
     answers = shown.ask_all([("infer", facts, [len(circuit.graph) - 1]) for facts in known])
@@ -115,7 +172,9 @@ def test_all_that_the_page_says_is_what_python_says(name, open_page, tmp_path):
         if bits:
             expected_counts = circuit.count_distribution(bits, given=dict(facts))
             np.testing.assert_allclose(counts[0], expected_counts, atol=TOLERANCE)
-        assert best["log"] == pytest.approx(float(circuit.mpe(row[None]).log_prob[0]), rel=TOLERANCE, abs=TOLERANCE)
+        of_best = float(circuit.log_likelihood(np.array([best["row"]]))[0])
+        assert best["log"] == pytest.approx(of_best, rel=TOLERANCE, abs=TOLERANCE)
+        assert best["log"] == pytest.approx(float(circuit.mpe(row[None]).log_prob[0]), rel=searched, abs=searched)
 
 
 def check_beliefs(found, row, circuit):
@@ -128,7 +187,8 @@ def check_beliefs(found, row, circuit):
     assert [curve["column"] for curve in found["curves"]] == open_ones
     for curve in found["curves"]:
         assert curve["mean"] == pytest.approx(means[curve["column"]], rel=TOLERANCE, abs=TOLERANCE)
-        assert curve["low"] < curve["median"] < curve["high"]
+        low, median, high = (curve[key] for key in ("low", "median", "high"))
+        assert low <= median <= high if curve["points"] else low < median < high
     if open_ones:
         rest = circuit.condition(row).moments() if not np.isnan(row).all() else circuit.moments()
         deviations = np.sqrt(rest.variance)
@@ -171,6 +231,53 @@ def test_real_samples_have_the_right_moments(open_page, tmp_path):
         assert abs(rows[:, v].mean() - expected.mean[v]) <= 5 * np.sqrt(expected.variance[v] / 4000)
     rest = [1, 2, 4, 5, 6, 7]
     np.testing.assert_allclose(np.corrcoef(rows[:, rest].T), expected.correlation[np.ix_(rest, rest)], atol=0.08)
+
+
+@pytest.mark.parametrize("name", ["scales", "dependent scales", "often zero"])
+def test_quantiles_and_samples_are_those_of_python(name, open_page, tmp_path):
+    """Of 20 000 rows that Python draws, 5, 50 and 95 of 100 lie below; the page's have the same steps and tails."""
+    circuit = MODELS[name]()
+    shown = open_page(circuit.explore(tmp_path / "page.html"))
+    drawn = circuit.sample(20_000, random_state=1)
+    reals = [v for v in circuit.scope if not circuit.domains[v].cardinality]
+    leaves = [leaf for leaf in circuit.graph.leaves if isinstance(leaf, Transformed)]
+    steps = {v: scale.step for leaf in leaves for v, scale in zip(leaf.variables, leaf.scales, strict=True)}
+    own = np.array(shown.ask("sample", [], 4000, 7))
+    for v, curve in zip(reals, shown.ask("infer", [], [])["curves"], strict=True):
+        slack = steps.get(v, 0.0)
+        for key, fraction in (("low", 0.05), ("median", 0.5), ("high", 0.95)):
+            assert (drawn[:, v] <= curve[key] + slack).mean() >= fraction - 0.012
+            assert (drawn[:, v] < curve[key] - slack).mean() <= fraction + 0.012
+        for value in (drawn[:, v].min(), *drawn[:4, v]):
+            (fact,) = shown.ask("infer", [[v, value]], [])["facts"]
+            tails = (drawn[:, v] <= value).mean(), (drawn[:, v] >= value).mean()
+            assert fact["p"] == pytest.approx(min(1.0, 2 * min(tails)), abs=0.03)
+        for fraction in (0.1, 0.3, 0.5, 0.7, 0.9):
+            cut = np.quantile(drawn[:, v], fraction)
+            for compare in (np.less, np.less_equal):
+                assert compare(own[:, v], cut + 1e-9).mean() == pytest.approx(
+                    compare(drawn[:, v], cut + 1e-9).mean(), abs=0.045
+                )
+        if slack:
+            on_steps = [(rows[:, v] == (rows[:, v] / slack).round() * slack).mean() for rows in (own, drawn)]
+            assert on_steps[0] == pytest.approx(on_steps[1], abs=0.02)
+            assert on_steps[0] > 0.5
+
+
+def test_a_value_with_a_probability_is_told_apart(open_page, tmp_path):
+    amount = Transformed(Gaussian(0, 0.5, 0.4), [Scale("log")])
+    circuit = Circuit(Sum([0.6, 0.4], [Atom(0, 0.0, 0.1), amount]), names=["amount"])
+    shown = open_page(circuit.explore(tmp_path / "page.html"))
+    (curve,) = shown.ask("infer", [], [])["curves"]
+    assert curve["points"] == [[0, pytest.approx(0.6)]]
+    assert [curve["low"], curve["median"]] == [0, 0]
+    assert curve["high"] == pytest.approx(np.exp(0.5 + 0.4 * 1.1503493803760079), rel=1e-7)  # 0.35 of 0.4 lie below
+    low, high = shown.page.evaluate("explorer.state.spans.get(0)")
+    assert low == 0
+    area = np.sum(curve["density"]) * (high - low) / (len(curve["density"]) - 1)
+    assert area == pytest.approx(0.4, abs=0.005)
+    assert shown.row("amount").locator("rect.point").count() == 1
+    assert "60 %" in shown.row("amount").inner_text()
 
 
 def test_what_would_tell_most_is_the_mutual_information(open_page, tmp_path):

@@ -1,9 +1,12 @@
 """The page as a person uses it: by mouse and by keyboard, with names and facts of any kind."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from xspn import XSPN, Bernoulli, Categorical, Circuit, Exchangeable, Gaussian, Product, Sum
+from xspn.leaves import Atom, Transformed
+from xspn.leaves.scales import Scale
 
 GUESTS = [f"guest {i}" for i in range(4)]
 HOSTILE = [
@@ -237,3 +240,47 @@ def test_a_model_that_was_learned(open_page, tmp_path):
     shown = open_page(model.explore(tmp_path / "page.html", data=rows))
     found = shown.ask("infer", [[0, 1]], [])
     np.testing.assert_allclose(found["p"], model.circuit_.marginals({0: 1})[0].ravel(), atol=1e-9)
+
+
+def test_a_slider_finds_the_value_that_has_a_probability(open_page, tmp_path):
+    others = Transformed(Gaussian(0, 1.0, 0.5), [Scale("log", step=0.01)])
+    model = Circuit(Sum([0.7, 0.3], [Atom(0, 0.0, 0.01), others]), names=["spent"])
+    shown = open_page(model.explore(tmp_path / "page.html"))
+    assert "0 in 70 %, else about 2.72" in shown.row("spent").inner_text()
+    shown.row("spent").locator("input[type=range]").focus()
+    for key in ("End", "Home", "ArrowRight"):  # the last is nearer to 0 than anyone can tell on a slider
+        shown.page.keyboard.press(key)
+        shown.settle()
+    assert shown.facts() == ["spent = 0"]
+    assert "cannot" not in shown.page.locator(".chance").inner_text()
+
+
+def test_a_table_of_mixed_columns_that_was_learned(open_page, tmp_path):
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 400)
+    columns = {
+        "group": np.array(["a", "b"])[group],
+        "income": np.round(np.exp(3 + group + 0.6 * rng.normal(size=400)), 1),
+        "gift": np.where(rng.random(400) < 0.7 - 0.3 * group, 0.0, np.round(np.exp(rng.normal(size=400) + group), 2)),
+        "share": np.round(rng.beta(0.6 + group, 0.6, 400), 3),
+        "years": np.round(rng.normal(40 + 9 * group, 12, 400)).astype(int),
+    }
+    table = pd.DataFrame(columns)
+    model = XSPN(random_state=0).fit(table)
+    circuit = model.circuit_
+    assert {"atom", "transformed"} <= {leaf.family for leaf in circuit.graph.leaves}
+    shown = open_page(model.explore(tmp_path / "page.html", data=table))
+    for facts in ({}, {1: 55.0}, {2: 0.0, 4: 61.0}, {1: 12.5, 3: 0.25}):
+        row = np.full((1, 5), np.nan)
+        row[0, list(facts)] = list(facts.values())
+        found = shown.ask("infer", [list(fact) for fact in facts.items()], [])
+        assert found["log"] == pytest.approx(float(circuit.log_likelihood(row)[0]), abs=1e-9)
+        means = circuit.means(row)[0]
+        for curve in found["curves"]:
+            assert curve["mean"] == pytest.approx(means[curve["column"]], rel=1e-9)
+    shown.row("gift").locator("input[type=number]").fill("0")
+    shown.row("gift").locator("input[type=number]").press("Enter")
+    shown.settle()
+    assert shown.facts() == ["gift = 0"]
+    shown.page.get_by_role("tab", name="Rows").click()
+    shown.page.locator(".rows-panel table").wait_for()

@@ -9,7 +9,7 @@ from xspn.core.arrays import FloatArray
 from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError
 from xspn.data.domain import Domain
-from xspn.leaves.base import Picture, Smoothing, Univariate, register
+from xspn.leaves.base import Picture, Smoothing, Univariate, WebForm, register
 from xspn.leaves.events import Intervals, Mark
 
 
@@ -81,6 +81,10 @@ class Atom(Univariate):
     def picture(self) -> Picture:
         """Return a bell, as for all real variables."""
         return "bell", ()
+
+    def web_form(self) -> WebForm:
+        """Return value and width."""
+        return WebForm("atom", np.array([self.value, self.width]))
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight of the rows."""

@@ -51,9 +51,9 @@ class WebForm(NamedTuple):
     """A leaf as the explorer's page evaluates it, in JavaScript.
 
     Attributes:
-        kind: What the page's engine computes (`web/static/engine/families.js`): "table" and "normal" of one variable;
-            "count", "classes" and "total" of exchangeable ones, "tree", "normals", "alike", or "joint", a table of all
-            assignments.
+        kind: What the page's engine computes (`web/static/engine/families.js`): "table", "normal" and "atom" of one
+            variable; "count", "classes" and "total" of exchangeable ones, "tree", "normals", "alike", "transformed", or
+            "joint", a table of all assignments.
         reals: The numbers that it computes with.
         integers: What else it needs to know: sizes, groups, parents.
     """

@@ -10,7 +10,7 @@ from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import FormatError, StructureError
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope
-from xspn.leaves.base import Leaf, Picture, Smoothing, Together, leaf_from_params, register
+from xspn.leaves.base import Leaf, Picture, Smoothing, Together, WebForm, leaf_from_params, register
 from xspn.leaves.events import Intervals, Mark
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
 from xspn.leaves.gaussian import Gaussian
@@ -224,6 +224,17 @@ class Transformed(Leaf):
     def picture(self) -> Picture:
         """Return a bell."""
         return "bell", ()
+
+    def web_form(self) -> WebForm:
+        """Return the normal leaf's numbers and then those of the scales; which of the normal leaves, and the kinds."""
+        ends = [[np.nan if end is None else end for end in (scale.least, scale.most)] for scale in self.scales]
+        numbers = [[scale.low, scale.unit, scale.step, *own] for scale, own in zip(self.scales, ends, strict=True)]
+        kinds = [Scale.KINDS.index(scale.kind) for scale in self.scales]
+        return WebForm(
+            "transformed",
+            np.concatenate([self.base.web_form().reals, np.ravel(numbers)]),
+            [NORMAL.index(type(self.base)), *kinds],
+        )
 
     # -- parameters --------------------------------------------------------------------------------------------------
 

@@ -1,14 +1,15 @@
 // @ts-check
 // The questions that the page asks, each answered from one row of evidence.
-import { logNormal, logSum, normalCdf, randomNumbers } from "./numbers.js";
-import { Beliefs, mixtureCdf, mixtureDensity, mixtureMoments, mixtureQuantile } from "./beliefs.js";
+import { logSum, randomNumbers } from "./numbers.js";
+import { Beliefs, mixtureCdf, mixtureDensity, mixtureMoments, mixturePoints, mixtureQuantile, mixtureSpan } from "./beliefs.js";
 import { Circuit } from "./circuit.js";
 
 const POINTS = 72; // of a curve
 const BINS = 12; // into which a number is cut to say what it tells
 
 /** @typedef {[number, number][]} Evidence columns and their values */
-/** @typedef {{column: number, mean: number, std: number, low: number, median: number, high: number, density: Float64Array}} Curve */
+/** @typedef {{column: number, mean: number, std: number, low: number, median: number, high: number, density: Float64Array, points: [number, number][], rest: [number, number, number] | null}} Curve
+ * points are values that have a probability; the rest is all others: low, median and high */
 /** @typedef {{column: number, p: number | null, log: number}} Surprise how likely a fact was, given the others */
 
 export class Answers {
@@ -23,9 +24,7 @@ export class Answers {
     const prior = this._beliefs(this.row([]));
     this.prior = prior;
     for (const column of this.reals) {
-      const parts = prior.normals[column];
-      const [low, high] = [0.001, 0.999].map((fraction) => mixtureQuantile(parts, fraction));
-      this.spans.set(column, [low - 0.04 * (high - low), high + 0.04 * (high - low)]);
+      this.spans.set(column, mixtureSpan(prior.reals[column]));
     }
   }
 
@@ -60,10 +59,15 @@ export class Answers {
 
   /** @param {number} column @param {Beliefs} beliefs @returns {Curve} */
   _curve(column, beliefs) {
-    const parts = beliefs.normals[column];
+    const parts = beliefs.reals[column];
     const [from, to] = this.span(column);
-    const [low, median, high] = [0.05, 0.5, 0.95].map((fraction) => mixtureQuantile(parts, fraction));
-    return { column, ...mixtureMoments(parts), low, median, high, density: mixtureDensity(parts, from, to, POINTS) };
+    const quantiles = (/** @type {typeof parts} */ own) => [0.05, 0.5, 0.95].map((p) => mixtureQuantile(own, p));
+    const [low, median, high] = quantiles(parts);
+    const density = mixtureDensity(parts, from, to, POINTS);
+    const points = mixturePoints(parts);
+    const others = points.length ? parts.filter(({ law }) => law.point === null) : [];
+    const rest = others.length ? /** @type {[number, number, number]} */ (quantiles(others)) : null;
+    return { column, ...mixtureMoments(parts), low, median, high, density, points, rest };
   }
 
   /** @param {number} column */
@@ -74,9 +78,7 @@ export class Answers {
   /** The log-probability (density) of one fact alone. @param {number} column @param {number} value */
   _priorLog(column, value) {
     if (this.circuit.sizes[column]) return Math.log(this.prior.of(column)[value]);
-    return logSum(
-      this.prior.normals[column].map(({ weight, mean, std }) => Math.log(weight) + logNormal(value, mean, std)),
-    );
+    return logSum(this.prior.reals[column].map(({ weight, law }) => Math.log(weight) + law.logDensity(value)));
   }
 
   /** How likely each fact is given all others; for numbers how likely one is so far out. `log` is log P(the others). @param {Float64Array} x @param {Evidence} evidence @param {number} log @returns {Surprise[]} */
@@ -89,14 +91,14 @@ export class Answers {
         const others = logSum(changed.logs.subarray(start, start + size));
         return { column, p: others === -Infinity ? null : Math.exp(changed.logs[start + value] - others), log: others };
       }
-      const parts = changed.normals[column];
+      const parts = changed.reals[column];
       const others = logSum(parts.map((part) => part.log));
       if (others === -Infinity) return { column, p: null, log: others };
-      let [below, above] = [0, 0]; // both, as a small one cannot be told from 1 less the other
+      let [below, above] = [0, 0];
       for (const part of parts) {
-        const z = (value - part.mean) / part.std;
-        below += Math.exp(part.log - others) * normalCdf(z);
-        above += Math.exp(part.log - others) * normalCdf(-z);
+        const [atMost, atLeast] = part.law.tails(value);
+        below += Math.exp(part.log - others) * atMost;
+        above += Math.exp(part.log - others) * atLeast;
       }
       return { column, p: log === -Infinity ? 0 : Math.min(1, 2 * Math.min(below, above)), log: others };
     });
@@ -154,7 +156,7 @@ export class Answers {
 
   /** Where a number is cut into parts of equal probability. @param {Beliefs} beliefs @param {number} column */
   _cuts(beliefs, column) {
-    return Array.from({ length: BINS - 1 }, (_, i) => mixtureQuantile(beliefs.normals[column], (i + 1) / BINS));
+    return Array.from({ length: BINS - 1 }, (_, i) => mixtureQuantile(beliefs.reals[column], (i + 1) / BINS));
   }
 
   /** What is believed of a target now, and what it would be without each of the facts. @param {Evidence} evidence @param {number} target */
@@ -164,7 +166,7 @@ export class Answers {
       if (this.circuit.evaluate(x) === -Infinity) return null;
       const beliefs = this._beliefs(x);
       if (this.circuit.sizes[target]) return Array.from(beliefs.of(target));
-      const { mean, std } = mixtureMoments(beliefs.normals[target]);
+      const { mean, std } = mixtureMoments(beliefs.reals[target]);
       return [mean, std];
     };
     const facts = evidence.filter(([column]) => column !== target);
@@ -200,6 +202,6 @@ function divergence(p, q) {
 
 /** The probabilities of the parts of a number between cuts. @param {Beliefs} beliefs @param {number} column @param {number[]} cuts */
 function binned(beliefs, column, cuts) {
-  const ends = [...cuts.map((cut) => mixtureCdf(beliefs.normals[column], cut)), 1];
+  const ends = [...cuts.map((cut) => mixtureCdf(beliefs.reals[column], cut)), 1];
   return ends.map((end, i) => end - (i ? ends[i - 1] : 0));
 }

@@ -24,17 +24,17 @@ export class ChangedCells {
   constructor(start, width) {
     this.start = start;
     this.logs = new Float64Array(start[width]).fill(-Infinity);
-    /** @type {{log: number, mean: number, std: number}[][]} */
-    this.normals = Array.from({ length: width }, () => []);
+    /** @type {{log: number, law: import("./laws.js").Law}[][]} */
+    this.reals = Array.from({ length: width }, () => []);
   }
   /** @param {number} column @param {number} value @param {number} log */
   add(column, value, log) {
     const place = this.start[column] + value;
     this.logs[place] = logAdd(this.logs[place], log);
   }
-  /** @param {number} column @param {number} log @param {number} mean @param {number} std */
-  addNormal(column, log, mean, std) {
-    if (log > -Infinity) this.normals[column].push({ log, mean, std });
+  /** @param {number} column @param {number} log @param {import("./laws.js").Law} law */
+  addReal(column, log, law) {
+    if (log > -Infinity) this.reals[column].push({ log, law });
   }
 }
 

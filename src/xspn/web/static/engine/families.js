@@ -5,6 +5,11 @@ import { LeafFamily } from "./leaf.js";
 import { ClassesLeaf, CountLeaf, TotalLeaf } from "./exchangeable.js";
 import { JointLeaf, TreeLeaf } from "./tables.js";
 import { AlikeLeaf, NormalLeaf, NormalsLeaf } from "./normals.js";
+import { AtomLeaf, TransformedLeaf } from "./transformed.js";
+import { Scale } from "./scales.js";
+
+const BASES = ["normal", "alike", "normals"]; // in the order of `NORMAL` in xspn/leaves/transformed.py
+const PER_SCALE = 5; // numbers
 
 /** A leaf of a kind by its name. @param {string} kind @param {Uint32Array} columns @param {Float64Array} reals @param {ArrayLike<number>} integers @returns {LeafFamily} */
 export function leafOf(kind, columns, reals, integers) {
@@ -26,6 +31,14 @@ export function leafOf(kind, columns, reals, integers) {
       return new NormalsLeaf(columns, reals.subarray(0, n), reals.subarray(n));
     case "alike":
       return new AlikeLeaf(columns, reals[0], reals[1], reals[2]);
+    case "atom":
+      return new AtomLeaf(columns, reals[0], reals[1]);
+    case "transformed": {
+      const end = reals.length - PER_SCALE * n;
+      const base = /** @type {NormalLeaf} */ (leafOf(BASES[integers[0]], columns, reals.subarray(0, end), []));
+      const scales = Array.from(columns, (_, i) => new Scale(integers[1 + i], reals.subarray(end + PER_SCALE * i)));
+      return new TransformedLeaf(base, scales);
+    }
     default:
       throw new Error(`unknown kind of leaf: ${kind}`);
   }

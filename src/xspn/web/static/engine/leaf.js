@@ -5,7 +5,7 @@ import { Beliefs } from "./beliefs.js";
 
 /** Log-probabilities P(row, but column = value), and for reals the mixture given the others, added up over leaves.
  * @typedef {{add(column: number, value: number, log: number): void,
- *            addNormal(column: number, log: number, mean: number, std: number): void}} Alternatives */
+ *            addReal(column: number, log: number, law: import("./laws.js").Law): void}} Alternatives */
 
 /** A distribution over some columns. Rows are (columns of the table), NaN where nothing is known. */
 export class LeafFamily {

@@ -3,6 +3,7 @@
 import { logNormal, randomNormal } from "./numbers.js";
 import { Beliefs } from "./beliefs.js";
 import { LeafFamily } from "./leaf.js";
+import { NormalLaw } from "./laws.js";
 
 /** @typedef {import("./leaf.js").Alternatives} Alternatives */
 
@@ -13,6 +14,7 @@ export class NormalLeaf extends LeafFamily {
     super(columns);
     this.mean = mean;
     this.std = std;
+    this.law = new NormalLaw(mean, std);
     this.column = columns[0];
   }
   /** @param {Float64Array} x */
@@ -24,17 +26,21 @@ export class NormalLeaf extends LeafFamily {
   best(x) {
     return logNormal(Number.isNaN(x[this.column]) ? this.mean : x[this.column], this.mean, this.std);
   }
-  /** @param {Float64Array} x @param {number} weight @param {Beliefs} out */
+  /** @param {Float64Array} x @param {number} weight @param {Pick<Beliefs, "addReal">} out */
   believe(x, weight, out) {
-    if (Number.isNaN(x[this.column])) out.addNormal(this.column, weight, this.mean, this.std);
+    if (Number.isNaN(x[this.column])) out.addReal(this.column, weight, this.law);
   }
   /** @param {Float64Array} x @param {number} outside @param {Alternatives} out */
   alternatives(x, outside, out) {
-    if (!Number.isNaN(x[this.column])) out.addNormal(this.column, outside, this.mean, this.std);
+    if (!Number.isNaN(x[this.column])) out.addReal(this.column, outside, this.law);
   }
   /** @param {Float64Array} x @param {Float64Array} out @param {(() => number) | null} random */
   fill(x, out, random) {
     if (Number.isNaN(x[this.column])) out[this.column] = this.mean + (random ? this.std * randomNormal(random) : 0);
+  }
+  /** Mean and inverse of the covariance. */
+  canonical() {
+    return { mean: [this.mean], precision: [1 / this.std ** 2] };
   }
 }
 
@@ -102,11 +108,11 @@ export class NormalsLeaf extends LeafFamily {
       return { mean, std: Math.sqrt(variance) };
     });
   }
-  /** @param {Float64Array} x @param {number} weight @param {Beliefs} out */
+  /** @param {Float64Array} x @param {number} weight @param {Pick<Beliefs, "addReal">} out */
   believe(x, weight, out) {
     const [seen, rest] = this.split(x);
     this.conditional(x, seen, rest).forEach(({ mean, std }, r) =>
-      out.addNormal(this.columns[rest[r]], weight, mean, std),
+      out.addReal(this.columns[rest[r]], weight, new NormalLaw(mean, std)),
     );
   }
   /** @param {Float64Array} x @param {number} outside @param {Alternatives} out */
@@ -117,7 +123,7 @@ export class NormalsLeaf extends LeafFamily {
       own[column] = NaN;
       const seen = this.split(own)[0];
       const [{ mean, std }] = this.conditional(own, seen, [position]);
-      out.addNormal(column, outside + this.logp(own), mean, std);
+      out.addReal(column, outside + this.logp(own), new NormalLaw(mean, std));
       own[column] = x[column];
     }
   }
@@ -133,6 +139,24 @@ export class NormalsLeaf extends LeafFamily {
       for (let k = 0; k <= r; k++) value += lower[i * n + seen.length + k] * noise[k];
       out[this.columns[position]] = value;
     });
+  }
+  /** Mean and inverse of the covariance, row by row. */
+  canonical() {
+    const n = this.mean.length;
+    const lower = this.factor(Array.from(this.mean.keys()));
+    const inverse = new Float64Array(n * n); // of the factor
+    for (let j = 0; j < n; j++) {
+      for (let i = j; i < n; i++) {
+        let sum = i === j ? 1 : 0;
+        for (let k = j; k < i; k++) sum -= lower[i * n + k] * inverse[k * n + j];
+        inverse[i * n + j] = sum / lower[i * n + i];
+      }
+    }
+    const precision = new Float64Array(n * n);
+    for (let i = 0; i < n; i++)
+      for (let j = 0; j < n; j++)
+        for (let k = Math.max(i, j); k < n; k++) precision[i * n + j] += inverse[k * n + i] * inverse[k * n + j];
+    return { mean: this.mean, precision };
   }
 }
 
@@ -174,10 +198,11 @@ export class AlikeLeaf extends LeafFamily {
     const quadratic = apart / this.apart + (total * total) / known / ofMean;
     return -0.5 * (known * Math.log(2 * Math.PI) + (known - 1) * Math.log(this.apart) + Math.log(ofMean) + quadratic);
   }
-  /** @param {Float64Array} x @param {number} weight @param {Beliefs} out */
+  /** @param {Float64Array} x @param {number} weight @param {Pick<Beliefs, "addReal">} out */
   believe(x, weight, out) {
     const { mean, shared } = this.given(x);
-    for (const column of this.unknown(x)) out.addNormal(column, weight, mean, Math.sqrt(this.apart + shared));
+    const law = new NormalLaw(mean, Math.sqrt(this.apart + shared));
+    for (const column of this.unknown(x)) out.addReal(column, weight, law);
   }
   /** @param {Float64Array} x @param {number} outside @param {Alternatives} out */
   alternatives(x, outside, out) {
@@ -186,7 +211,7 @@ export class AlikeLeaf extends LeafFamily {
       if (Number.isNaN(x[column])) continue;
       own[column] = NaN;
       const { mean, shared } = this.given(own);
-      out.addNormal(column, outside + this.logp(own), mean, Math.sqrt(this.apart + shared));
+      out.addReal(column, outside + this.logp(own), new NormalLaw(mean, Math.sqrt(this.apart + shared)));
       own[column] = x[column];
     }
   }
@@ -199,5 +224,13 @@ export class AlikeLeaf extends LeafFamily {
       out[column] = random ? mean + Math.sqrt(this.apart + shared) * randomNormal(random) : whole;
       own[column] = out[column];
     }
+  }
+  /** Mean and inverse of the covariance, row by row. */
+  canonical() {
+    const n = this.columns.length;
+    const common = this.shared / (this.apart * (this.apart + n * this.shared));
+    const precision = new Float64Array(n * n).fill(-common);
+    for (let i = 0; i < n; i++) precision[i * n + i] += 1 / this.apart;
+    return { mean: new Float64Array(n).fill(this.mean), precision };
   }
 }

@@ -4,9 +4,25 @@ import { el } from "./dom.js";
 
 const WIDTH = 300;
 const HEIGHT = 40;
+const BAR = 5; // the width of a single value
 
-/** Densities of a number now and before, or where its known value is. @param {Float64Array | null | undefined} now @param {Float64Array | null | undefined} was @param {number | null} known a fraction of the width */
-export function curve(now, was, known) {
+/** @typedef {{density: Float64Array, points: [number, number][]}} Drawn */
+
+/** A bar of a value that has a probability: as high as the drawing if it is sure. @param {string} kind @param {number} place a fraction of the width @param {number} p */
+function pointBar(kind, place, p) {
+  const height = Math.max(1.5, HEIGHT * p);
+  const x = Math.min(WIDTH - BAR, Math.max(0, WIDTH * place - BAR / 2));
+  return kind === "was"
+    ? el("path", { class: "was", d: `M${x},${HEIGHT} v${-height} h${BAR} v${height}` })
+    : el("rect", { class: "point", x, y: HEIGHT - height, width: BAR, height });
+}
+
+/** A number now and before, or where its known value is. @param {Drawn | null | undefined} own @param {Drawn | null | undefined} before @param {(value: number) => number} placed where on the width a value is, as a fraction @param {number | undefined} set the known value */
+export function curve(own, before, placed, set) {
+  const [now, was] = [own?.density, before?.density];
+  const known = set === undefined ? null : placed(set);
+  const bars = (/** @type {string} */ kind, /** @type {Drawn | null | undefined} */ of) =>
+    (of?.points ?? []).map(([value, p]) => pointBar(kind, placed(value), p));
   const top = Math.max(...(now ?? []), ...(was ?? []), 1e-300);
   const path = (/** @type {ArrayLike<number>} */ density) =>
     Array.from(
@@ -18,6 +34,8 @@ export function curve(now, was, known) {
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true", focusable: "false" },
     now ? el("path", { class: "now", d: `M0,${HEIGHT} L${path(now)} L${WIDTH},${HEIGHT} Z` }) : null,
     was ? el("path", { class: "was", d: `M${path(was)}` }) : null,
+    ...bars("now", own),
+    ...bars("was", before),
     known === null
       ? null
       : el("rect", {

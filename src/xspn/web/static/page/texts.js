@@ -61,6 +61,8 @@ export const TEXTS = {
   isKnown: "known",
   numberNow: (/** @type {string} */ median, /** @type {string} */ low, /** @type {string} */ high) =>
     `about ${median} (${low} to ${high})`,
+  numberPoint: (/** @type {string} */ value, /** @type {string} */ p) => `${value} in ${p}`,
+  numberElse: (/** @type {string} */ points, /** @type {string} */ rest) => `${points}, else ${rest}`,
   numberTitle: "Median, and the range that holds nine of ten",
   valueOf: (/** @type {string} */ name) => `Value of ${name}`,
   row: (/** @type {string} */ name, /** @type {string} */ state) => `${name}: ${state}`,

@@ -11,6 +11,7 @@ import { TEXTS } from "./texts.js";
 const MOST_BARS = 8; // values of a category that each have a bar; others are in a menu
 const FEW_BARS = 5;
 const FIRST_ROWS = 250;
+const MOST_POINTS = 2; // of a number that are told
 
 /** One variable of the list. */
 class Row {
@@ -181,7 +182,7 @@ class NumberRow extends Row {
       max: high,
       step: variable.whole ? 1 : (high - low) / 500,
       "aria-label": TEXTS.valueOf(variable.name),
-      oninput: () => set(Number(Number(this.slider.value).toPrecision(4)).toString(), true),
+      oninput: () => set(this._snapped(Number(this.slider.value)), true),
     });
     this.input = el("input", {
       type: "number",
@@ -199,27 +200,38 @@ class NumberRow extends Row {
     );
   }
   likely() {
-    return this.state.shown.curves.find((own) => own.column === this.column)?.median ?? 0;
+    const median = this.state.shown.curves.find((own) => own.column === this.column)?.median ?? 0;
+    return this.variable.whole ? Math.round(median) : median;
+  }
+  /** A number that the slider is at: few digits, or a value near it that has a probability. @param {number} value */
+  _snapped(value) {
+    const { points } = this.state.prior.answer.curves.find((own) => own.column === this.column);
+    const near = (/** @type {[number, number]} */ [point]) => Math.abs(point - value) <= (this.high - this.low) / 300;
+    return String(points.find(near)?.[0] ?? Number(value.toPrecision(4)));
+  }
+  /** Values that have a probability, and the range of the others. @param {any} found a curve */
+  _text({ points, rest, low, median, high }) {
+    const of = (/** @type {number} */ value) => number(value, this.variable.whole);
+    const range = rest ?? (points.length ? null : [low, median, high]);
+    const others = range ? TEXTS.numberNow(of(range[1]), of(range[0]), of(range[2])) : "";
+    const likely = [...points].sort((a, b) => b[1] - a[1]).slice(0, MOST_POINTS);
+    const named = likely.map(([value, p]) => TEXTS.numberPoint(of(value), percent(p))).join(", ");
+    return named && others ? TEXTS.numberElse(named, others) : named || others;
   }
   update() {
     const { shown, reference, facts } = this.state;
     const own = shown.curves.find((found) => found.column === this.column);
     const before = reference.answer.curves.find((found) => found.column === this.column);
     const set = facts.get(this.column);
-    const text = (/** @type {any} */ found) =>
-      TEXTS.numberNow(
-        number(found.median, this.variable.whole),
-        number(found.low, this.variable.whole),
-        number(found.high, this.variable.whole),
-      );
-    const said = set !== undefined ? number(set, this.variable.whole) : own ? text(own) : "–";
+    const said = set !== undefined ? number(set, this.variable.whole) : own ? this._text(own) : "–";
     this.text.textContent = said;
     fill(
       this.picture,
       curve(
-        set === undefined ? own?.density : null,
-        before?.density,
-        set === undefined ? null : (set - this.low) / (this.high - this.low),
+        set === undefined ? own : null,
+        before,
+        (value) => (value - this.low) / (this.high - this.low),
+        set,
       ),
     );
     this.slider.value = String(set ?? own?.median ?? (this.low + this.high) / 2);
