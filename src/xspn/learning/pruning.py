@@ -8,7 +8,7 @@ from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.policy import Operation
 from xspn.leaves.base import Leaf
 
-PRICE = 0.5  # nats of leave-one-out score that each parameter must bring: the rows also chose the split
+PRICE = 0.25  # nats of leave-one-out score that each parameter must bring: the rows also chose the split
 
 
 def pruned(records: list[Record]) -> list[Record]:

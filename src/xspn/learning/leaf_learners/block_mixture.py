@@ -22,7 +22,7 @@ from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.beta_binomial import BetaBinomial
 from xspn.leaves.exchangeable import Exchangeable
 
-PRICE = 1.5  # nats for each parameter: one for what it fits of noise (Akaike), half a nat as everywhere for the choice
+PRICE = 1.5  # nats for each parameter: one for what it fits of noise (Akaike), half a nat for the choice
 FIRST_PASSES, PASSES = 15, 120
 TOLERANCE = 1e-5  # of EM, in nats per row
 GROWTH = 1.3  # of the number of components from one trial to the next
