@@ -392,7 +392,8 @@ def case(rng, folder):
     assert FAULT not in err, f"{err.strip()[:300]}: {shown}"
     assert "Traceback" not in err, f"a traceback: {shown}"
     if status == USAGE:
-        assert err.strip().splitlines()[-1].lstrip("\r").startswith("xspn"), f"no reason was said: {shown}"
+        said = [line for line in err.strip().splitlines() if not line.startswith("  ")]  # below it, what it points at
+        assert said[-1].lstrip("\r").startswith("xspn"), f"no reason was said: {shown}"
     check_files(files, folder, arguments, shown)
     if status == 0 and "--json" in arguments and "--help" not in arguments and out:
         strict_json(out, shown)

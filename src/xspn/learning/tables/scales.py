@@ -30,6 +30,7 @@ MOST_DIGITS = 5  # that numbers which come in steps have beyond their spread
 WHOLE = 1e-6  # how near to a whole number of steps a number must be
 SOFT, ASINH = (0.1, 0.5), (1.0, 3.0)  # units of "soft" and "asinh" scales, in deviations
 NEAR, ENDS_FRACTION, ENDS_ROWS = 0.1, 0.02, 5.0  # a bounded column has so many rows so near to each of its ends
+WILD = 3.0  # deviations of the column that a model of it may have on a scale: tails of logarithms may be endless
 ROWS_TRIED = 800  # quantiles of a column stand for it
 FEW_ROWS = 20.0  # of fewer nothing can be told but the sign
 
@@ -211,6 +212,7 @@ def _best_scale(shared: _Values, columns: list[_Values], numbers: FloatArray, st
     candidates = _candidates(shared, numbers, step, spread)
     chosen = candidates[0][0]
     if total >= FEW_ROWS * len(columns):
+        candidates = [pair for pair in candidates if pair[0].is_plain or _is_tame(pair[0], shared)]
         scores = [_score(scale, columns) - price * np.log(total) for scale, price in candidates]
         scores[0] += np.log(total)
         chosen = candidates[int(np.argmax(scores))][0]
@@ -234,6 +236,15 @@ def _candidates(shared: _Values, numbers: FloatArray, step: float, spread: float
     if _reaches(shared, *ends):
         found.append((Scale("logit", ends[0], ends[1] - ends[0]), 1.0))
     return found
+
+
+def _is_tame(scale: Scale, shared: _Values) -> bool:
+    """Whether numbers that are normal on a scale vary about as much as those of the column, tails included."""
+    y, chances = scale.forward(shared.numbers), shared.weights / shared.total
+    mean = chances @ y
+    with np.errstate(over="ignore"):
+        variance = float(scale.moments(mean, chances @ (y - mean) ** 2)[1])
+    return bool(np.sqrt(variance) < WILD * shared.spread)
 
 
 def _reaches(shared: _Values, low: float, high: float) -> bool:
