@@ -144,7 +144,7 @@ WRONG = {
     "not": (3, "expected a name or count(NAME, …), found the end"),
     "sugar & butter=1": (0, "expected NAME=VALUE, or another comparison, found 'sugar' alone"),
     "": (0, "expected a name, NAME=VALUE or count(NAME, …), found nothing"),
-    "(" * 200 + "sugar=1" + ")" * 200: (100, "expected at most 100 nested parts"),
+    "(" * 200 + "sugar=1" + ")" * 200: (50, "expected at most 50 nested parts"),
 }
 
 

@@ -1,12 +1,12 @@
 """What the page computes is what Python computes: all leaf families, any evidence, impossible evidence too."""
 
+import importlib
 import re
 
 import numpy as np
 import pytest
 
 from support.circuits import any_rows, random_circuit, random_rows
-from support.toys.leaves import Decay, Parity
 from xspn import Bernoulli, Circuit, Product, Sum
 from xspn.leaves import (
     Atom,
@@ -18,11 +18,27 @@ from xspn.leaves import (
     MultivariateGaussian,
     Transformed,
 )
+from xspn.leaves.base import leaves as families
+from xspn.leaves.base import register
 from xspn.leaves.scales import Scale
 from xspn.statistics import Blocks, Total, ValueCounts
 from xspn.web.page import inlined
 
 CASES = 18
+
+
+@pytest.fixture(scope="module", autouse=True)
+def families_of_others():
+    """Two families without a form of their own, registered for these tests alone."""
+    toys = importlib.import_module("support.toys.leaves")
+    for family in (toys.Decay, toys.Parity):
+        if family.family not in families:
+            register(family)
+    yield
+    for family in (toys.Decay, toys.Parity):
+        families._items.pop(family.family)
+
+
 TOLERANCE = 1e-9
 SEARCHED = 1e-5  # of the peak of a density that is searched for numerically, and may be flat there
 
@@ -116,7 +132,9 @@ MODELS = {
     "totals": lambda: two_contexts(lambda rng: exchangeable(rng, range(5), Total(4))),
     "trees": lambda: two_contexts(tree),
     "leaves of others": lambda: two_contexts(
-        lambda rng: Product([Parity([0, 1, 2, 3], rng.random()), Decay(4, rng.random() + 0.2, 4)])
+        lambda rng: Product(
+            [families["parity"]([0, 1, 2, 3], rng.random()), families["decay"](4, rng.random() + 0.2, 4)]
+        )
     ),
     "underflow": lambda: two_contexts(rare_ones),
 }

@@ -27,7 +27,7 @@ RELATIONS |= {">": ">", ">=": ">=", "≥": ">="}
 AND, OR, NOT = ("&", "&&", "and", "AND"), ("|", "||", "or", "OR"), ("!", "not", "NOT")
 IN = ("in", "IN")
 KEYWORDS = (*AND, *OR, *NOT, *IN)
-DEEPEST = 100  # nested parentheses and negations
+DEEPEST = 50  # nested parentheses and negations
 
 
 @dataclass(frozen=True)
