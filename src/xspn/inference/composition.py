@@ -153,7 +153,7 @@ class Composition:
         return self._of_mixtures[place]
 
     def _factors(self, node: Node) -> Iterator[Node]:
-        """Yield what a product is made of; products and trivial sums in it are taken apart."""
+        """Yield what a product is made of; nested products and trivial sums are expanded."""
         waiting = [node]
         while waiting:
             own = waiting.pop()
