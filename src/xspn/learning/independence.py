@@ -78,7 +78,7 @@ def groups_of_blocks(summary: BinarySummary, label: IntArray) -> list[IntArray]:
         summary: The rows, complete.
         label: The block of each variable.
     """
-    from xspn.learning.blocks.search import connect  # takes numba along
+    from xspn.learning.blocks.pairs import connect  # takes numba along
 
     threshold = 0.5 * float(np.log(max(summary.total, 1.0))) + float(np.log(summary.n))
     firsts = np.unique(label, return_index=True)[1]

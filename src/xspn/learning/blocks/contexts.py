@@ -17,15 +17,8 @@ from scipy.special import gammaln, xlogy
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.learning.blocks.laws import log_factorials_to
 from xspn.learning.blocks.mixtures import counts_of_blocks, em, laws_of_counts, log_prob_of_rows, plan_of, words_of
-from xspn.learning.blocks.search import (
-    MOST_AT_ONCE,
-    best_partition,
-    equal_columns,
-    information_with,
-    log_prior,
-    sums_of_columns,
-    sums_of_rows,
-)
+from xspn.learning.blocks.pairs import equal_columns, information_with, sums_of_columns, sums_of_rows
+from xspn.learning.blocks.search import MOST_AT_ONCE, best_partition, log_prior
 from xspn.learning.steps import step
 
 Array = Any
