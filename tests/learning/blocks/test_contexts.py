@@ -205,3 +205,13 @@ def test_rows_that_occur_once_count_beside_one_that_occurs_often(rng):
     expected = one_context(table, weights)
     assert partition_of_labels(expected.label) == ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9))
     assert find_contexts(table, weights, seed=0, most=1).evidence == pytest.approx(expected.evidence)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_categories_that_exclude_each_other_are_told_apart_by_their_frequency(seed):
+    """One of twenty variables is one in each row, half of them twice as often: no pair and no count shows it."""
+    rng = np.random.default_rng(seed)
+    bits = np.eye(20, dtype=np.uint8)[rng.choice(20, size=4000, p=np.repeat([2.0, 1.0], 10) / 30)]
+    found = find_contexts(bits, np.ones(len(bits)), seed=0)
+    constant = [sorted(np.flatnonzero(own @ bits == 0).tolist()) for own in found.responsibilities.round().T]
+    assert sorted(constant) == [list(range(10)), list(range(10, 20))]

@@ -331,11 +331,11 @@ class _Search:
             return None
         whole, own = self.part(weights)
         part = whole.sample(MOST_TRIAL_ROWS)
-        starts = [start for start in part.starts(context, rng) if part.has_two(start)]
+        starts = [(label, start) for label, start in part.starts(context, rng) if part.has_two(start)]
         if not starts:
             return None
-        # The best of them with the blocks of the whole gets blocks of its own.
-        rough = max((part.with_blocks(context.label, start) for start in starts), key=_evidence_of)
+        # The best of them with blocks that both halves share gets blocks of its own.
+        rough = max((part.with_blocks(label, start) for label, start in starts), key=_evidence_of)
         alone = part.fitted(context.label, part.weights).evidence
         best = part.fit(rough.responsibilities, TRIAL_PASSES, self.rounds)
         if len(best.contexts) < 2 or best.evidence < alone + LEAST_GAIN:
@@ -405,17 +405,27 @@ class _Search:
         """Whether each cluster has a row."""
         return bool((self.weights @ responsibilities).min() >= 1.0)
 
-    def starts(self, context: Context, rng: np.random.Generator) -> list[FloatArray]:
-        """Return several ways to split the rows in two.
+    def starts(self, context: Context, rng: np.random.Generator) -> list[tuple[IntArray, FloatArray]]:
+        """Return several ways to split the rows in two, each with the blocks that both halves have.
 
         By the side of the mean along the main direction of the blocks' counts; by the value of the variable that tells
-        most of the others; by the nearer of two random rows, in the counts of blocks and in single bits.
+        most of the others; by the nearer of two random rows, in the counts of blocks and in single bits; and by whether
+        a row's ones are among the more frequent variables of their blocks, which are then blocks of their own: of
+        variables that exclude each other nothing else tells frequent from rare ones.
         """
         features = self.counts_of(context)
         beyond = features @ self._main_direction(features) > 0
         told = self.bits[:, self._telling_variable()] == 1
         by_rows = [self.nearest_of(self.bits if s % 2 else features, 2, rng) for s in range(RANDOM_STARTS)]
-        return [*(np.stack([~own, own], axis=1).astype(np.float64) for own in (beyond, told)), *by_rows]
+        found = [(context.label, start) for start in (_as_halves(beyond), _as_halves(told), *by_rows)]
+        ones, _ = sums_of_columns(self.bits, self.weights)
+        sizes = np.bincount(context.label)
+        above = ones - (np.bincount(context.label, ones) / sizes)[context.label]
+        if (sizes > 1).any():
+            among = self.bits @ above
+            label = np.unique(2 * context.label + (above > 0), return_inverse=True)[1].ravel()
+            found.append((label, _as_halves(among > self.weights @ among / self.total)))
+        return found
 
     def counts_of(self, context: Context) -> FloatArray:
         """Return the count of ones in each block, on the scale of its spread: (rows, blocks)."""
@@ -453,6 +463,11 @@ class _Search:
             row = features[int(rng.choice(len(features), p=chance / chance.sum()))]
             distances.append(((features - row.astype(np.float64)) ** 2).sum(axis=1))
         return np.asarray(np.eye(k)[np.argmin(distances, axis=0)])
+
+
+def _as_halves(own: AnyArray) -> FloatArray:
+    """Return responsibilities of two halves, the rows that are not marked and those that are: (rows, 2)."""
+    return np.stack([~own, own], axis=1).astype(np.float64)
 
 
 _evidence_of = attrgetter("evidence")
