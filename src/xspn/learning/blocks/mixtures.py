@@ -17,6 +17,7 @@ Array = Any
 BITS = 64  # of a word
 ODD, PAIRS, NIBBLES, BYTES = (np.uint64(int(f"0x{own * 8}", 16)) for own in ("55", "33", "0f", "01"))
 ONE, TWO, FOUR, LAST_BYTE = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
+MOST_PLACES = 1 << 24  # of counts of all rows, that passes remember
 NEGLIGIBLE = 1e-14  # a responsibility that adds nothing to any count
 
 
@@ -151,19 +152,23 @@ def em(
     n_rows, n_contexts, n_blocks = len(words), len(plan.blocks) - 1, len(plan.first) - 1
     own, counts = np.zeros((n_rows, n_contexts)), np.zeros(plan.first[-1])
     law, evidence = np.full(n_blocks, HISTOGRAM), np.zeros(n_contexts)
-    places, logs, log_sizes = np.zeros(n_blocks, np.int64), np.zeros(n_contexts), np.zeros(n_contexts)
+    logs, log_sizes = np.zeros(n_contexts), np.zeros(n_contexts)
+    remembered = n_rows * n_blocks <= MOST_PLACES
+    places = np.zeros((n_rows if remembered else 1, n_blocks), np.int32)
     totals, previous = totals.copy(), -np.inf
-    for _ in range(passes):
+    for done in range(passes):
         for k in range(n_contexts):
             log_sizes[k] = log(totals[k] + 1.0)
         counts[:], totals[:], current = 0.0, 0.0, 0.0
         for r in range(n_rows):
-            top = -np.inf
+            top, at = -np.inf, places[r if remembered else 0]
+            if done == 0 or not remembered:
+                for b in range(n_blocks):
+                    at[b] = plan.first[b] + _ones(words[r], plan, b)
             for k in range(n_contexts):
                 found = log_sizes[k]
                 for b in range(plan.blocks[k], plan.blocks[k + 1]):
-                    places[b] = plan.first[b] + _ones(words[r], plan, b)
-                    found += table[places[b]]
+                    found += table[at[b]]
                 logs[k] = found
                 top = max(top, found)
             mass = 0.0
@@ -177,7 +182,7 @@ def em(
                 totals[k] += part
                 if own[r, k] > NEGLIGIBLE:
                     for b in range(plan.blocks[k], plan.blocks[k + 1]):
-                        counts[places[b]] += part
+                        counts[at[b]] += part
         law, table, evidence = laws_of_counts(plan, counts, log_factorials)
         if current - previous < tolerance:
             break

@@ -17,6 +17,7 @@ from xspn.learning.blocks.laws import BETA_BINOMIAL, HISTOGRAM, log_probabilitie
 Array = Any
 FIRST_PASSES = 15  # before laws are chosen: until components are told apart, all of them look smooth
 HOPE = 50.0  # passes that gain as much as the last one, within which a score must come into reach
+GONE = -1e300  # in place of log 0
 FARTHEST = 40.0  # nats below the likeliest component, beyond which a component has no part in a row
 
 
@@ -103,7 +104,7 @@ def em_of_shared_blocks(
         # What of a row is the usual, and what each other place changes.
         mass = totals.sum()
         for k in range(k_all):
-            base[k] = log(max(totals[k] / mass, 1e-300))
+            base[k] = log(totals[k] / mass) if totals[k] > 0.0 else GONE  # components may die out
         for b in range(n_blocks):
             usual = rows.usual[b]
             for k in range(k_all):
@@ -150,11 +151,13 @@ def _fit_laws(rows: Places, seen: Array, log_factorials: Array, price: float, la
         start, end = rows.first[b], rows.first[b + 1]
         n = end - start - 1
         for k in range(seen.shape[1]):
+            total = 0.0
             for t in range(n + 1):
                 counts[t] = seen[start + t, k]
+                total += counts[t]
             log_probabilities(counts, n, log_factorials, HISTOGRAM, histogram)
             law[b, k] = HISTOGRAM
-            if n > 2:
+            if n > 2 and total > 0.0:
                 log_probabilities(counts, n, log_factorials, BETA_BINOMIAL, urn)
                 gain = 0.0
                 for t in range(n + 1):

@@ -117,10 +117,11 @@ class _CountedRows:
     def node(self, fitted: _Fitted, variables: list[IntArray]) -> Node:
         """Return the circuit, given the variables of each block."""
         products = []
-        for k in range(fitted.n_components):
+        alive = np.flatnonzero(fitted.totals > 0)
+        for k in alive.tolist():
             leaves = [self._leaf(fitted, b, k, own.tolist()) for b, own in enumerate(variables)]
             products.append(leaves[0] if len(leaves) == 1 else Product(leaves))
-        return products[0] if len(products) == 1 else Sum(fitted.totals / fitted.totals.sum(), products)
+        return products[0] if len(products) == 1 else Sum(fitted.totals[alive] / fitted.totals.sum(), products)
 
     def _leaf(self, fitted: _Fitted, b: int, k: int, variables: list[int]) -> Node:
         from xspn.learning.blocks.laws import BETA_BINOMIAL, log_probabilities, moments_of_counts
