@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 from harness import parser, verdict
+from joblib import Parallel, delayed
 from sklearn.metrics import adjusted_rand_score
 
 from xspn import XSPN, Circuit, Sum
@@ -74,6 +75,7 @@ def main() -> None:
     own.add_argument("--seeds", type=int, default=10)
     own.add_argument("--rows", type=int, nargs="+", default=[1000, 10_000])
     own.add_argument("--variables", type=int, nargs="+", default=[24])
+    own.add_argument("--jobs", type=int, default=1, help="how many processes")
     own.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="a parameter of XSPN")
     arguments = own.parse_args()
     options = dict(pair.split("=", 1) for pair in arguments.option)
@@ -81,7 +83,9 @@ def main() -> None:
     for family in arguments.parts:
         for n in arguments.variables:
             for rows in arguments.rows:
-                found = np.array([measure(family, rows, seed, n, options) for seed in range(arguments.seeds)])
+                seeds = range(arguments.seeds)
+                jobs = (delayed(measure)(family, rows, seed, n, options) for seed in seeds)
+                found = np.array(Parallel(arguments.jobs)(jobs))
                 lost, size, rand, seconds = found.mean(axis=0)
                 good = lost <= most_lost(family, rows) and size <= MOST_PARAMETERS
                 good &= rows < 10_000 or rand >= LEAST_RAND
