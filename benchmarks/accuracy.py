@@ -1,6 +1,6 @@
 """How good models are: one circuit, `XSPN(quality="best")`, what each part of it adds; all against their bars.
 
-    XSPN_DATA=../shared/data python benchmarks/accuracy.py [single best fast leaves ablation] [--only NAME ...] [--seeds N]
+    XSPN_DATA=../shared/data python benchmarks/accuracy.py [PART ...] [--only NAME ...] [--seeds N]
 
 Everything is chosen on training and validation rows; MEVM-l's validation file equals its test file, so that there a
 fraction of the training rows takes its place. Test rows are scored once, at the end. Two processes; seconds are wall
