@@ -128,6 +128,38 @@ def test_notebooks_show_names_as_text():
     assert model.circuit_._repr_html_() in model._repr_mimebundle_()["text/html"]
 
 
+def test_notebooks_show_what_questions_are_answered_with():
+    circuit = Circuit(
+        Product([small().root, Gaussian(3, 12.5, 2.0)]),
+        names=["ann", "<b>", "rain", "warm"],
+        labels={"ann": ["<i>no</i>", "yes"]},
+    )
+    answers = circuit.probability(["<b>=1", "rain=1"], given="ann=yes")
+    html = answers._repr_html_()
+    assert isinstance(answers, list)
+    assert "&lt;b&gt;=1" in html
+    assert "0.5455" in html  # P(b | ann)
+    assert "given ann=yes" in html
+    assert "0.4</td>" in circuit.probability("rain=1")._repr_html_()
+    assert "given" not in circuit.probability("rain=1")._repr_html_()
+    best = circuit.mpe({"rain": 1})._repr_html_()
+    assert "12.5" in best
+    assert "&lt;i&gt;no&lt;/i&gt;" in best or "yes" in best
+    moments = circuit.moments()._repr_html_()
+    assert "12.5</td>" in moments
+    for own in (html, best, moments):
+        assert "<b>=" not in own
+        assert "<i>" not in own
+        assert "nan" not in own
+    many = Circuit(Product([Bernoulli(v, p=0.5) for v in range(30)]))
+    assert "and 10 more answers" in many.probability()._repr_html_()
+    assert "and 10 more variables and 2 more rows" in many.mpe(np.full((8, 30), np.nan))._repr_html_()
+    assert "and 10 more variables" in many.moments()._repr_html_()
+    part = many.marginalize([3])
+    assert "X3" in part.mpe()._repr_html_()
+    assert "X4" not in part.mpe()._repr_html_() + part.moments()._repr_html_()
+
+
 def test_large_circuits_are_shown_without_asking_them():
     class Refusing(Circuit):
         def marginals(self, evidence=None):

@@ -14,7 +14,7 @@ export class NormalLeaf extends LeafFamily {
     super(columns);
     this.mean = mean;
     this.std = std;
-    this.law = new NormalLaw(mean, std);
+    this.law = new NormalLaw(mean, std, true);
     this.column = columns[0];
   }
   /** @param {Float64Array} x */

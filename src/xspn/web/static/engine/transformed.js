@@ -130,6 +130,7 @@ export class TransformedLeaf extends LeafFamily {
     this.base = base;
     this.scales = scales;
     this.scaleOf = new Map(scales.map((scale, i) => [base.columns[i], scale]));
+    this.law = base instanceof NormalLeaf ? new ScaledLaw(scales[0], base.law) : null;
   }
   /** The row on the line. @param {Float64Array} x */
   forward(x) {
@@ -151,7 +152,7 @@ export class TransformedLeaf extends LeafFamily {
   believe(x, weight, out) {
     this.base.believe(this.forward(x), weight, {
       addReal: (/** @type {number} */ column, /** @type {number} */ own, /** @type {NormalLaw} */ law) =>
-        out.addReal(column, own, new ScaledLaw(/** @type {Scale} */ (this.scaleOf.get(column)), law)),
+        out.addReal(column, own, this.law ?? new ScaledLaw(/** @type {Scale} */ (this.scaleOf.get(column)), law)),
     });
   }
   /** @param {Float64Array} x @param {number} outside @param {Alternatives} out */

@@ -98,11 +98,11 @@ export const TEXTS = {
   targetNone: "Choose a variable …",
   targetValue: "Which value?",
   tells: "What would tell me most",
-  tellsIntro: (/** @type {string} */ name, /** @type {string} */ bits) =>
-    `How many bits each unknown variable would tell of ${name} on average; ${bits} bits are open.`,
+  tellsIntro: (/** @type {string} */ name, /** @type {string | undefined} */ bits) =>
+    `How many bits each unknown variable would tell of ${name} on average${bits === undefined ? "" : `; ${bits} bits are open`}.`,
+  tellsAccuracy: (/** @type {string} */ bits) => `Numbers are integrated in steps here: to within ${bits} bits.`,
   tellsKnown: "This variable is known: nothing is left to ask about it.",
   tellsNothing: "Nothing else would tell anything about it.",
-  tellsReal: "For numbers this page cannot say which question tells most; choose a variable with values.",
   whyTitle: "Why",
   whyIntro: (/** @type {string} */ what, /** @type {string} */ before, /** @type {string} */ now) =>
     `${what}: ${before} before anything was known, ${now} now. What each fact changes:`,
