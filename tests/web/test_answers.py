@@ -8,6 +8,7 @@ import pytest
 
 from support.circuits import any_rows, random_circuit, random_rows
 from xspn import Bernoulli, Categorical, Circuit, Product, Sum
+from xspn.inference.composition import Composition
 from xspn.leaves import (
     Atom,
     BetaBinomial,
@@ -310,6 +311,20 @@ def test_what_would_tell_most_is_the_mutual_information(open_page, tmp_path):
         outer = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
         seen = joint > 0
         assert told["gain"][v] == pytest.approx((joint[seen] * np.log2(joint[seen] / outer[seen])).sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["bits, deeper", "categories", "reals", "dependent scales", "often zero", "trees"])
+def test_what_marks_a_context_is_what_python_says(name, open_page, tmp_path):
+    circuit = MODELS[name]()
+    shown = open_page(circuit.explore(tmp_path / "page.html"))
+    found = Composition(circuit.graph)
+    for _, context in found.contexts(circuit.root):
+        nodes = [circuit.graph.id_of(own) for own in (context, circuit.root)]
+        marks = shown.ask("marks", *nodes)
+        expected = found.marks(context, circuit.root)[:8]
+        assert [tuple(own[:2]) for own in marks] == [(mark.variable, mark.value) for mark in expected]
+        for own, mark in zip(marks, expected, strict=True):
+            assert own[2:] == pytest.approx([mark.here, mark.overall, mark.information], rel=1e-7, abs=TOLERANCE)
 
 
 def told_of_a_pair(circuit, t, x, facts):

@@ -70,13 +70,35 @@ def test_what_a_page_cannot_hold_is_refused_by_name(tmp_path, monkeypatch):
     with pytest.raises(QueryError, match=r"Exchangeable over .*207025 classes"):
         Circuit(leaf).explore(tmp_path / "page.html")
     monkeypatch.setattr(payload, "MOST_EDGES", 1)
-    with pytest.raises(QueryError, match=r"2 edges, more than the 1 .* min_instances"):
+    with pytest.raises(
+        QueryError, match=r"2 edges \(3 parameters\), more than the 1 edges .* n_estimators"
+    ):
         small().explore(tmp_path / "page.html")
     monkeypatch.setattr(payload, "MOST_EDGES", 10)
     monkeypatch.setattr(payload, "MOST_CELLS", 5)
     with pytest.raises(QueryError, match="6 cells, more than the 5"):
         small().explore(tmp_path / "page.html", data=np.zeros((2, 3)))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_as_many_contexts_are_told_as_a_person_would_open(tmp_path, monkeypatch):
+    def mixture(variables, depth):
+        if depth == 0 or len(variables) < 4:
+            return Product([Bernoulli(v, p=0.5) for v in variables])
+        half = len(variables) // 2
+        parts = [[mixture(own, depth - 1) for own in (variables[:half], variables[half:])] for _ in range(3)]
+        return Sum([0.5, 0.3, 0.2], [Product(own) for own in parts])
+
+    circuit = Circuit(mixture(list(range(16)), 3))
+    for room, expected in ((400, 3 + 3 * 2 * 3 + 3 * 2 * 3 * 2 * 3), (22, 3 + 3 * 2 * 3), (2, 0)):
+        monkeypatch.setattr(payload, "MOST_CONTEXTS_IN_ALL", room)
+        waiting, found = [payload.model_payload(circuit.graph, circuit.schema)["structure"]], 0
+        while waiting:
+            own = waiting.pop()
+            assert own["total"] == 3
+            found += len(own["contexts"])
+            waiting += [below for context in own["contexts"] for below in context["mixtures"]]
+        assert found == expected
 
 
 def test_a_real_leaf_without_a_form_is_refused_by_name():

@@ -1,11 +1,13 @@
 // @ts-check
 // The questions that the page asks, each answered from one row of evidence.
-import { logSum, randomNumbers } from "./numbers.js";
+import { argMax, logSum, randomNumbers } from "./numbers.js";
 import { Beliefs, mixtureDensity, mixtureMoments, mixturePoints, mixtureQuantile, mixtureSpan } from "./beliefs.js";
 import { Circuit } from "./circuit.js";
 import { Gains } from "./information.js";
 
 const POINTS = 72; // of a curve
+const TELLING = 0.02; // nats: what a variable must tell of a context to mark it
+const MOST_MARKS = 8;
 const MOST_PASSES = 200; // to say what is told of a number,
 const MOST_WORK = 1e7; // and so many edges
 const LONGEST_TURN = 40; // milliseconds, after which other questions are answered first
@@ -158,6 +160,34 @@ export class Answers {
     if (turn !== this.turn) return null;
     const entropy = -chances.reduce((sum, p) => sum + (p > 0 ? p * Math.log2(p) : 0), 0);
     return { entropy: chances.length ? entropy : null, gain: gains.gain, error: gains.error };
+  }
+
+  /** The variables that tell a context from the mixture that it belongs to, with the value that is more or less frequent
+   * (null for numbers), its probability (mean) in the context and in all, and how much it tells in nats; the most telling
+   * first, as `Composition.marks` in Python. @param {number} context @param {number} mixture both nodes */
+  marks(context, mixture) {
+    const x = this.row([]);
+    this.circuit.evaluate(x);
+    const [here, overall] = [context, mixture].map((node) => {
+      this.circuit.passDown(node);
+      return this.circuit.beliefs(x);
+    });
+    /** @type {[number, number | null, number, number, number][]} */
+    const found = [];
+    for (let column = 0; column < this.circuit.width; column++) {
+      const [own, all] = [here.of(column), overall.of(column)];
+      if (here.reals[column].length) {
+        const [{ mean }, usual] = [here, overall].map((beliefs) => mixtureMoments(beliefs.reals[column]));
+        const away = (mean - usual.mean) ** 2 / Math.max(usual.std ** 2, 1e-300);
+        found.push([column, null, mean, usual.mean, 0.5 * away]);
+      } else if (own.length && own.some((p) => p > 0)) {
+        const value = own.length === 2 ? 1 : argMax(own.map((p, v) => Math.abs(p - all[v])));
+        const nats = own.reduce((sum, p, v) => sum + (p > 0 && all[v] > 0 ? p * Math.log(p / all[v]) : 0), 0);
+        found.push([column, value, own[value], all[value], nats]);
+      }
+    }
+    const told = found.filter(([, , , , nats]) => nats >= TELLING);
+    return told.sort((a, b) => b[4] - a[4] || a[0] - b[0]).slice(0, MOST_MARKS);
   }
 
   /** What is believed of a target now, and what it would be without each of the facts. @param {Evidence} evidence @param {number} target */

@@ -126,7 +126,7 @@ export class ContextsPanel {
       el("summary", {}, el("span", { class: "title" }, TEXTS.context(place + 1)), bar, share),
     );
     this._whenOpened(details, isOpen, () => {
-      details.append(this._marks(context));
+      details.append(this._marks(context, above));
       this._parts(details, context, isOpen);
     });
     return details;
@@ -138,8 +138,14 @@ export class ContextsPanel {
     else details.addEventListener("toggle", build, { once: true });
     details.addEventListener("toggle", () => this.update());
   }
-  /** @param {Context} context */
-  _marks(context) {
+  /** What tells a context from the others, as soon as the engine has said it. @param {Context} context @param {number} above */
+  _marks(context, above) {
+    const holder = el("div", {});
+    this.state.engine.ask("marks", context.node, above).then((marks) => fill(holder, ...this._marksSaid(marks)));
+    return holder;
+  }
+  /** @param {[number, number | null, number, number][]} marks */
+  _marksSaid(marks) {
     const { model } = this.state;
     const said = (/** @type {[number, number | null, number, number]} */ [column, value, here, overall]) => {
       const variable = model.variable(column);
@@ -151,22 +157,15 @@ export class ContextsPanel {
           : TEXTS.fact(variable.name, model.label(column, value));
       return el("span", { class: "mark" }, name, " ", el("b", {}, what), el("span", { class: "quiet" }, ` (${usual})`));
     };
-    const line = (/** @type {string} */ word, /** @type {[number, number | null, number, number][]} */ marks) =>
-      marks.length ? el("p", { class: "marks" }, el("span", { class: "quiet" }, word), " ", ...marks.map(said)) : null;
-    if (!context.marks) return "";
-    if (!context.marks.length) return el("p", { class: "marks quiet" }, TEXTS.marksNone);
-    return el(
-      "div",
-      {},
-      line(
-        TEXTS.more,
-        context.marks.filter(([, , here, overall]) => here > overall),
-      ),
-      line(
-        TEXTS.less,
-        context.marks.filter(([, , here, overall]) => here <= overall),
-      ),
-    );
+    if (!marks.length) return [el("p", { class: "marks quiet" }, TEXTS.marksNone)];
+    return [
+      { word: TEXTS.more, own: marks.filter(([, , here, overall]) => here > overall) },
+      { word: TEXTS.less, own: marks.filter(([, , here, overall]) => here <= overall) },
+    ]
+      .filter(({ own }) => own.length)
+      .map(({ word, own }) =>
+        el("p", { class: "marks" }, el("span", { class: "quiet" }, word), " ", ...own.map(said)),
+      );
   }
   /** @param {any} into @param {{blocks: Block[], mixtures: Mixture[], alone: number[]}} parts @param {boolean} isOpen */
   _parts(into, parts, isOpen) {

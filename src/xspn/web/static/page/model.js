@@ -6,7 +6,7 @@ import { number } from "./format.js";
 /** @typedef {Map<number, number>} Facts columns and their values */
 /** @typedef {{node: number, variables: number[], law: string, alike: boolean}} Block */
 /** @typedef {{node: number, variables: number[], total: number, contexts: Context[]}} Mixture */
-/** @typedef {{node: number, weight: number, marks: [number, number | null, number, number][] | null, blocks: Block[], mixtures: Mixture[], alone: number[]}} Context */
+/** @typedef {{node: number, blocks: Block[], mixtures: Mixture[], alone: number[]}} Context */
 
 const RESERVED = "~"; // begins what is not a variable in an address
 
