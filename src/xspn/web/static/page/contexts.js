@@ -11,8 +11,8 @@ import { TEXTS } from "./texts.js";
 /** @typedef {import("./model.js").Block} Block */
 
 const MOST_NAMES = 24;
-const LARGE = 50000; // edges
-const PAUSE = 250; // milliseconds
+const SLOW = 10; // milliseconds that counts take,
+const PAUSE = 250; // after which they wait for further clicks
 
 /** A block of variables: its law in words, how many of them, and a way to set all. */
 class BlockCard {
@@ -91,12 +91,15 @@ export class ContextsPanel {
     this.open = [];
     this.node = el("div", { class: "contexts" });
     this.asked = 0;
+    this.isSlow = state.model.header.size.edges > 50000; // until it is known
     this._build();
   }
   _build() {
     const { structure } = this.state.model;
     if (!structure.contexts) {
-      this.node.append(el("p", { class: "intro" }, TEXTS.oneContext));
+      this.node.append(
+        el("p", { class: "intro" }, structure.mixtures.length ? TEXTS.independentParts : TEXTS.oneContext),
+      );
       this._parts(this.node, structure, true);
       return;
     }
@@ -243,7 +246,7 @@ export class ContextsPanel {
     if (!cards.length || !state.isPossible) return;
     const turn = ++this.asked;
     const { now, reference } = state;
-    if (state.model.header.size.edges > LARGE) {
+    if (this.isSlow) {
       // a click that follows at once comes first
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
       if (turn !== this.asked) return;
@@ -259,7 +262,9 @@ export class ContextsPanel {
   }
   /** @param {BlockCard} card @param {import("./state.js").Scenario} scenario @returns {Promise<Float64Array | null>} */
   async _counts(card, scenario) {
+    const start = performance.now();
     const found = await this.state.engine.ask("counts", [...scenario.facts], [card.block.variables]);
+    this.isSlow = performance.now() - start > SLOW;
     return found ? found[0] : null;
   }
 }

@@ -1,6 +1,6 @@
 // @ts-check
 // The model as the page knows it: variables by column, their values in words, and scenarios as the address holds them.
-import { number } from "./format.js";
+import { givenNumber } from "./format.js";
 
 /** @typedef {{column: number, name: string, kind: string, labels?: string[], literals?: string[], plain?: boolean, whole?: boolean}} Variable */
 /** @typedef {Map<number, number>} Facts columns and their values */
@@ -37,7 +37,7 @@ export class Model {
   /** A value in words. @param {number} column @param {number} value */
   label(column, value) {
     const variable = this.variable(column);
-    return variable.labels ? variable.labels[value] : number(value, variable.whole);
+    return variable.labels ? variable.labels[value] : givenNumber(value);
   }
 
   /** A value as commands and addresses write it. @param {number} column @param {number} value */
