@@ -400,8 +400,9 @@ class Circuit(Queries):
         return place
 
     def _repr_html_(self) -> str:
-        small = self._graph.n_edges <= MOST_SHOWN_EDGES
-        return notebook_html(self._graph, self._schema, self.marginals()[0] if small else None)
+        if self._graph.n_edges > MOST_SHOWN_EDGES:
+            return notebook_html(self._graph, self._schema, None)
+        return notebook_html(self._graph, self._schema, self.marginals()[0], self.means()[0])
 
     # -- copies ------------------------------------------------------------------------------------------------------
 

@@ -164,6 +164,8 @@ def test_notebooks_show_what_questions_are_answered_with():
     assert "given" not in circuit.probability("rain=1")._repr_html_()
     best = circuit.mpe({"rain": 1})._repr_html_()
     assert "12.5" in best
+    assert "log-density" in best
+    assert "mean 12.5" in circuit._repr_html_()
     assert "&lt;i&gt;no&lt;/i&gt;" in best or "yes" in best
     moments = circuit.moments()._repr_html_()
     assert "12.5</td>" in moments

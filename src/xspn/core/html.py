@@ -37,7 +37,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     first = "".join(f"<th style='{CELL};opacity:.7;font-weight:normal'>{cell}</th>" for cell in head)
     lines = [f"<tr>{first}</tr>"] if head else []
     lines += ["<tr>" + "".join(f"<td style='{CELL}'>{cell}</td>" for cell in row) + "</tr>" for row in rows]
-    return f"<table style='border-collapse:collapse;margin:4px 0'>{''.join(lines)}</table>"
+    return f"<table style='border-collapse:collapse;margin:4px 0;font-size:inherit'>{''.join(lines)}</table>"
 
 
 def quiet(own: str) -> str:

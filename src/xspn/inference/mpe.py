@@ -39,7 +39,10 @@ class Completion:
         inside = [v for v, domain in enumerate(schema.domains) if domain is not None or self.schema is None]
         columns, rows = inside[:MOST_COLUMNS], self.values[:MOST_ROWS]
         lines = [[html.text(schema.shown_name(v)), *(_cell(schema, v, row[v]) for row in rows)] for v in columns]
-        lines.append(["log-probability", *(f"{own:.4g}" for own in self.log_prob[:MOST_ROWS])])
+        is_density = any(domain is not None and not domain.is_discrete for domain in schema.domains)
+        lines.append(
+            ["log-density" if is_density else "log-probability", *(f"{own:.4g}" for own in self.log_prob[:MOST_ROWS])]
+        )
         left = [(len(inside) - len(columns), "more variable"), (len(self.values) - len(rows), "more row")]
         more = " and ".join(counted(count, noun) for count, noun in left if count > 0)
         return f"<div>{title}{html.table([], lines)}{html.quiet(f'and {more}') if more else ''}</div>"
