@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -25,7 +26,7 @@ from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
 from xspn.learning.em import EMOptions, fit_parameters
 from xspn.leaves import Smoothing
-from xspn.questions import Answer, Posterior, probabilities
+from xspn.questions import Answer, Answers, Posterior, probabilities
 from xspn.questions.events import CountOf
 from xspn.web import notebook_html, write_page
 
@@ -95,8 +96,8 @@ class Queries(ABC):
         rows = self.schema.evidence(evidence)
         selective = self._is_selective()
         if exact and not selective:
-            return mpe.branch_and_bound(self.backend, rows, self.names)
-        return mpe.max_product(self.backend, rows, selective, self.names)
+            return replace(mpe.branch_and_bound(self.backend, rows, self.names), schema=self.schema)
+        return replace(mpe.max_product(self.backend, rows, selective, self.names), schema=self.schema)
 
     def count_distribution(self, variables: Iterable[Variable], given: Any = None) -> FloatArray:
         """Return P(number of ones among the variables = k | given) for k = 0..len(variables), for binary variables.
@@ -120,7 +121,7 @@ class Queries(ABC):
 
     def probability(
         self, target: str | Sequence[str] | None = None, given: Any = None, top: int | None = None
-    ) -> Answer | list[Answer]:
+    ) -> Answer | Answers:
         """Return how probable an event is, given evidence and without it, in the language of questions.
 
         Args:
@@ -331,7 +332,7 @@ class Circuit(Queries):
 
     def moments(self) -> Moments:
         """Return means and covariances of all variables."""
-        return moments.moments(self._graph)
+        return replace(moments.moments(self._graph), schema=self._schema)
 
     # -- other circuits ----------------------------------------------------------------------------------------------
 
@@ -399,8 +400,9 @@ class Circuit(Queries):
         return place
 
     def _repr_html_(self) -> str:
-        small = self._graph.n_edges <= MOST_SHOWN_EDGES
-        return notebook_html(self._graph, self._schema, self.marginals()[0] if small else None)
+        if self._graph.n_edges > MOST_SHOWN_EDGES:
+            return notebook_html(self._graph, self._schema, None)
+        return notebook_html(self._graph, self._schema, self.marginals()[0], self.means()[0])
 
     # -- copies ------------------------------------------------------------------------------------------------------
 

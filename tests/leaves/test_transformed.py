@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.stats import lognorm
 
 from xspn import Circuit, Gaussian, MultivariateGaussian, Product, Sum
@@ -88,6 +89,44 @@ def test_the_mode_of_several_variables_is_no_lower_than_what_is_near():
     for _ in range(200):
         near = np.where(np.isnan(rows), filled * np.exp(0.2 * rng.normal(size=rows.shape)), rows)
         assert (leaf.log_prob(near) <= best + 1e-9).all()
+
+
+def random_hill(rng):
+    """A normal distribution on a few random scales, as wide as makes several peaks likely."""
+    scales = [SCALES[i] for i in rng.integers(0, len(SCALES), rng.integers(2, 5))]
+    root = rng.choice([0.3, 0.6, 1.0]) * rng.normal(size=(len(scales), len(scales) + 1))
+    return scales, rng.normal(size=len(scales)), root @ root.T + 0.05 * np.eye(len(scales))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_search_from_random_starts_ends_higher_than_the_mode(seed):
+    scales, mean, covariance = random_hill(np.random.default_rng(seed))
+    leaf = Transformed(MultivariateGaussian(range(len(scales)), mean, covariance), scales)
+    filled, best = leaf.mode(np.full((1, len(scales)), np.nan))
+
+    def height(y):
+        y = np.asarray(y, dtype=float)
+        away = y - mean
+        slopes = sum(float(own.log_slope(own.inverse(v))) for own, v in zip(scales, y, strict=True))
+        return slopes - 0.5 * away @ np.linalg.solve(covariance, away)
+
+    y = np.array([float(own.forward(x)) for own, x in zip(scales, filled[0], strict=True)])
+    constant = best[0] - height(y)  # the density is normalized, and this is not
+    rng, spread = np.random.default_rng(seed), np.linalg.cholesky(covariance)
+    for factor in (0.0, 1.0, 1.0, 2.0, 3.0):
+        start = mean + factor * spread @ rng.normal(size=len(mean))
+        top = minimize(lambda own: -height(own), start, method="BFGS")
+        assert -top.fun + constant <= best[0] + 1e-9
+
+
+def test_what_scales_do_to_a_density_has_the_derivatives_that_it_says(scale):
+    y = np.linspace(-4.0, 4.0, 4001)
+    value, first, second = scale.log_slope_on_line(y)
+    direct = scale.log_slope(scale.inverse(y))
+    np.testing.assert_allclose(value - value[0], direct - direct[0], atol=1e-9)
+    np.testing.assert_allclose(np.gradient(value, y)[1:-1], first[1:-1], atol=1e-5)
+    np.testing.assert_allclose(np.gradient(first, y)[1:-1], second[1:-1], atol=1e-5)
+    assert second.max() <= scale.most_bent + 1e-12
 
 
 def test_many_leaves_are_evaluated_as_one_by_one():

@@ -70,13 +70,33 @@ def test_what_a_page_cannot_hold_is_refused_by_name(tmp_path, monkeypatch):
     with pytest.raises(QueryError, match=r"Exchangeable over .*207025 classes"):
         Circuit(leaf).explore(tmp_path / "page.html")
     monkeypatch.setattr(payload, "MOST_EDGES", 1)
-    with pytest.raises(QueryError, match=r"2 edges, more than the 1 .* min_instances"):
+    with pytest.raises(QueryError, match=r"2 edges \(3 parameters\), more than the 1 edges .* n_estimators"):
         small().explore(tmp_path / "page.html")
     monkeypatch.setattr(payload, "MOST_EDGES", 10)
     monkeypatch.setattr(payload, "MOST_CELLS", 5)
     with pytest.raises(QueryError, match="6 cells, more than the 5"):
         small().explore(tmp_path / "page.html", data=np.zeros((2, 3)))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_as_many_contexts_are_told_as_a_person_would_open(tmp_path, monkeypatch):
+    def mixture(variables, depth):
+        if depth == 0 or len(variables) < 4:
+            return Product([Bernoulli(v, p=0.5) for v in variables])
+        half = len(variables) // 2
+        parts = [[mixture(own, depth - 1) for own in (variables[:half], variables[half:])] for _ in range(3)]
+        return Sum([0.5, 0.3, 0.2], [Product(own) for own in parts])
+
+    circuit = Circuit(mixture(list(range(16)), 3))
+    for room, expected in ((400, 3 + 3 * 2 * 3 + 3 * 2 * 3 * 2 * 3), (22, 3 + 3 * 2 * 3), (2, 0)):
+        monkeypatch.setattr(payload, "MOST_CONTEXTS_IN_ALL", room)
+        waiting, found = [payload.model_payload(circuit.graph, circuit.schema)["structure"]], 0
+        while waiting:
+            own = waiting.pop()
+            assert own["total"] == 3
+            found += len(own["contexts"])
+            waiting += [below for context in own["contexts"] for below in context["mixtures"]]
+        assert found == expected
 
 
 def test_a_real_leaf_without_a_form_is_refused_by_name():
@@ -126,6 +146,40 @@ def test_notebooks_show_names_as_text():
     assert "Circuit" not in model._repr_mimebundle_()["text/html"].split("<style>")[0]
     model.fit(np.random.default_rng(0).integers(0, 2, (50, 3)))
     assert model.circuit_._repr_html_() in model._repr_mimebundle_()["text/html"]
+
+
+def test_notebooks_show_what_questions_are_answered_with():
+    circuit = Circuit(
+        Product([small().root, Gaussian(3, 12.5, 2.0)]),
+        names=["ann", "<b>", "rain", "warm"],
+        labels={"ann": ["<i>no</i>", "yes"]},
+    )
+    answers = circuit.probability(["<b>=1", "rain=1"], given="ann=yes")
+    html = answers._repr_html_()
+    assert isinstance(answers, list)
+    assert "&lt;b&gt;=1" in html
+    assert "0.5455" in html  # P(b | ann)
+    assert "given ann=yes" in html
+    assert "0.4</td>" in circuit.probability("rain=1")._repr_html_()
+    assert "given" not in circuit.probability("rain=1")._repr_html_()
+    best = circuit.mpe({"rain": 1})._repr_html_()
+    assert "12.5" in best
+    assert "log-density" in best
+    assert "mean 12.5" in circuit._repr_html_()
+    assert "&lt;i&gt;no&lt;/i&gt;" in best or "yes" in best
+    moments = circuit.moments()._repr_html_()
+    assert "12.5</td>" in moments
+    for own in (html, best, moments):
+        assert "<b>=" not in own
+        assert "<i>" not in own
+        assert "nan" not in own
+    many = Circuit(Product([Bernoulli(v, p=0.5) for v in range(30)]))
+    assert "and 10 more answers" in many.probability()._repr_html_()
+    assert "and 10 more variables and 2 more rows" in many.mpe(np.full((8, 30), np.nan))._repr_html_()
+    assert "and 10 more variables" in many.moments()._repr_html_()
+    part = many.marginalize([3])
+    assert "X3" in part.mpe()._repr_html_()
+    assert "X4" not in part.mpe()._repr_html_() + part.moments()._repr_html_()
 
 
 def test_large_circuits_are_shown_without_asking_them():

@@ -27,7 +27,7 @@ from xspn.learning.memory import OTHERWISE
 from xspn.learning.source import TrainingData
 from xspn.learning.tables import TableData
 from xspn.leaves.transformed import scales_of
-from xspn.questions import Answer
+from xspn.questions import Answer, Answers
 
 Query = TypeVar("Query", bound=Callable[..., Any])
 Form = Callable[[Any], dict[str, Any]]  # a fitted estimator → the form of a lazy answer: its width, type or template
@@ -278,7 +278,7 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
 
     def probability(
         self, target: str | Sequence[str] | None = None, given: Any = None, top: int | None = None
-    ) -> Answer | list[Answer]:
+    ) -> Answer | Answers:
         """Return how probable an event is given evidence, in the language of questions; see `Circuit.probability`.
 
         Args:

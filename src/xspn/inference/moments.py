@@ -1,14 +1,19 @@
 """Means and covariances: exact, by folding the circuit from the leaves up."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from xspn.core import html
 from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.errors import counted
+from xspn.data.schema import Schema
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Sum
 from xspn.leaves.base import Leaf
+
+MOST_VARIABLES = 20  # in a notebook
 
 
 @dataclass(frozen=True)
@@ -18,10 +23,12 @@ class Moments:
     Attributes:
         mean: E[X_i]: (n,).
         covariance: Cov(X_i, X_j): (n, n).
+        schema: The names of the columns, for notebooks.
     """
 
     mean: FloatArray
     covariance: FloatArray
+    schema: Schema | None = field(default=None, repr=False, compare=False)
 
     @property
     def variance(self) -> FloatArray:
@@ -34,6 +41,16 @@ class Moments:
         scale = np.sqrt(self.variance)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.covariance / np.outer(scale, scale))
+
+    def _repr_html_(self) -> str:
+        schema = self.schema or Schema.of([None] * len(self.mean))
+        inside = np.flatnonzero(~np.isnan(self.mean)).tolist()
+        deviation = np.sqrt(self.variance)
+        shown = inside[:MOST_VARIABLES]
+        lines = [[html.text(schema.shown_name(v)), f"{self.mean[v]:.4g}", f"{deviation[v]:.4g}"] for v in shown]
+        left = len(inside) - len(shown)
+        more = html.quiet(f"and {counted(left, 'more variable')}") if left else ""
+        return f"<div>{html.table(['variable', 'mean', 'deviation'], lines)}{more}</div>"
 
 
 def moments(graph: Graph) -> Moments:

@@ -1,15 +1,19 @@
 """The most probable completion of partial rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
 import numpy as np
 
+from xspn.core import html
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
-from xspn.core.errors import QueryError
+from xspn.core.errors import QueryError, counted
+from xspn.data.schema import Schema
 from xspn.engine import Backend, RowBlock, Semiring, choose_best, refuse_impossible
+
+MOST_ROWS, MOST_COLUMNS = 6, 20  # in a notebook
 
 
 @dataclass(frozen=True)
@@ -20,11 +24,35 @@ class Completion:
         values: The completed rows.
         log_prob: log P of each completed row.
         exact: Whether these are known to be the most probable completions.
+        schema: The names and labels of the columns, for notebooks.
     """
 
     values: FloatArray
     log_prob: FloatArray
     exact: bool
+    schema: Schema | None = field(default=None, repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        how = "most probable completion" if self.exact else "likely completion (best choice at every sum)"
+        title = f"<b>{how if len(self.values) == 1 else f'{len(self.values):,} rows: {how} of each'}</b>"
+        schema = self.schema or Schema.of([None] * self.values.shape[1])
+        inside = [v for v, domain in enumerate(schema.domains) if domain is not None or self.schema is None]
+        columns, rows = inside[:MOST_COLUMNS], self.values[:MOST_ROWS]
+        lines = [[html.text(schema.shown_name(v)), *(_cell(schema, v, row[v]) for row in rows)] for v in columns]
+        is_density = any(domain is not None and not domain.is_discrete for domain in schema.domains)
+        lines.append(
+            ["log-density" if is_density else "log-probability", *(f"{own:.4g}" for own in self.log_prob[:MOST_ROWS])]
+        )
+        left = [(len(inside) - len(columns), "more variable"), (len(self.values) - len(rows), "more row")]
+        more = " and ".join(counted(count, noun) for count, noun in left if count > 0)
+        return f"<div>{title}{html.table([], lines)}{html.quiet(f'and {more}') if more else ''}</div>"
+
+
+def _cell(schema: Schema, variable: int, code: float) -> str:
+    if np.isnan(code):
+        return ""
+    label = schema.label(variable, code)
+    return f"{label:.6g}" if isinstance(label, float) else html.text(label)
 
 
 def max_product(backend: Backend, evidence: AnyArray, selective: bool, names: Names | None = None) -> Completion:

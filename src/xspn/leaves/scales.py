@@ -123,6 +123,32 @@ class Scale:
             found = np.where(inside, found, -np.inf)
         return np.asarray(np.where(np.isnan(x), 0.0, found))
 
+    def log_slope_on_line(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return log dy/dx at a place of the line, up to a constant, and its first and second derivative by y.
+
+        Examples:
+            >>> value, first, second = Scale("log", unit=2.0).log_slope_on_line(np.array([0.5]))
+            >>> value.tolist(), first.tolist(), second.tolist()
+            ([-0.5], [-1.0], [0.0])
+        """
+        y = np.asarray(y, dtype=np.float64)
+        if self.kind in ("plain", "log"):
+            first = np.full_like(y, -np.sign(self.unit) if self.kind == "log" else 0.0)
+            return first * y, first, np.zeros_like(y)
+        if self.kind == "asinh":
+            first = -np.tanh(y)
+            return -np.logaddexp(y, -y), first, first**2 - 1
+        if self.kind == "logit":
+            first = np.tanh(y / 2)
+            return np.logaddexp(0.0, y) + np.logaddexp(0.0, -y), first, (1 - first**2) / 2
+        t = y / self.unit
+        return np.logaddexp(0.0, -t), -expit(-t) / self.unit, expit(t) * expit(-t) / self.unit**2
+
+    @property
+    def most_bent(self) -> float:
+        """The largest value of the second derivative; above 0 there may be several peaks."""
+        return {"soft": 0.25 / self.unit**2, "logit": 0.5}.get(self.kind, 0.0)
+
     def inverse(self, y: AnyArray) -> FloatArray:
         """Return x, always inside the range."""
         if self.kind == "plain":

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -19,8 +20,9 @@ from xspn.leaves.scales import Scale
 
 Normal = Gaussian | ExchangeableGaussian | MultivariateGaussian
 NORMAL = (Gaussian, ExchangeableGaussian, MultivariateGaussian)
-SWEEPS = 30  # of coordinate ascent to the mode of several variables
-GRID, ROUNDS = 65, 12  # a peak is looked for among so many numbers, so many times, each time in a smaller interval
+MOST_ENDS = 4  # variables with two ends of which all choices are tried
+STEPS, HALVINGS = 100, 40  # of Newton's method to a mode, and of a step that goes too far
+SMALLEST = 1e-15  # what a step must be expected to gain, as a fraction
 NODES = 40  # of the quadrature for covariances, in each direction
 
 
@@ -133,11 +135,11 @@ class Transformed(Leaf):
             yield rows, missing, mean[missing] + away @ of, left
 
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Fill with the numbers of highest density; of several variables by coordinate ascent."""
+        """Fill with the numbers of highest density; of several peaks that of the highest that was found."""
         y = self._forward(x)
         if len(self._variables) == 1:  # it is the same for all rows
             mean, covariance = self.base.moments()
-            y = np.full_like(y, _peak(mean, covariance[:, 0], self.scales[0])[0])
+            y = np.full_like(y, _joint_peak(mean[None, :], covariance, self.scales)[0, 0])
         else:
             for rows, missing, mean, covariance in self._given(y, x):
                 y[np.ix_(rows, missing)] = _joint_peak(mean, covariance, [self.scales[i] for i in missing])
@@ -313,34 +315,69 @@ def _hermite() -> tuple[FloatArray, FloatArray]:
     return nodes, weights / weights.sum()
 
 
-def _peak(mean: FloatArray, variance: FloatArray, scale: Scale) -> FloatArray:
-    """Return y where the density of x is highest, for each of several normal distributions of y."""
-    if scale.kind == "plain":
-        return mean
-    if scale.kind == "log":
-        return np.asarray(mean - np.sign(scale.unit) * variance)
-    spread = np.sqrt(variance)
-    middle, width = mean, 8.0 * spread
-    steps = np.linspace(-1.0, 1.0, GRID)
-    for _ in range(ROUNDS):
-        y = middle[:, None] + width[:, None] * steps
-        heights = scale.log_slope(scale.inverse(y)) - 0.5 * (y - mean[:, None]) ** 2 / variance[:, None]
-        middle = np.take_along_axis(y, heights.argmax(axis=1)[:, None], axis=1)[:, 0]
-        width = width * (4.0 / GRID)
-    return np.asarray(middle)
-
-
 def _joint_peak(mean: FloatArray, covariance: FloatArray, scales: Sequence[Scale]) -> FloatArray:
-    """Return y where the density of x is highest, for rows of means and one covariance: one variable at a time."""
-    if len(scales) == 1:
-        return _peak(mean[:, 0], np.full(len(mean), covariance[0, 0]), scales[0])[:, None]
-    precision = np.linalg.inv(covariance)
-    variances, y = 1 / np.diag(precision), mean.copy()
-    for _ in range(SWEEPS):
-        before = y.copy()
-        for i, scale in enumerate(scales):
-            others = (y - mean) @ precision[:, i] - (y[:, i] - mean[:, i]) * precision[i, i]
-            y[:, i] = _peak(mean[:, i] - others * variances[i], np.full(len(y), variances[i]), scale)
-        if np.abs(y - before).max(initial=0.0) < 1e-10:
+    """Return y where the density of x is highest, for rows of means and one covariance.
+
+    Where the logarithm is concave there is one peak, and Newton's method finds it. Otherwise several starts are taken
+    to the next peak; the highest of these is the answer.
+    """
+    precision: FloatArray = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+    most = np.array([scale.most_bent for scale in scales])
+    if not most.any() or np.linalg.eigvalsh(precision - np.diag(most))[0] > 0:
+        return _climbed(mean, mean, precision, scales)
+    best, height = mean, np.full(len(mean), -np.inf)
+    for start in _starts(covariance, scales):
+        y = _climbed(mean + start, mean, precision, scales)
+        found = _hill(y, mean, precision, scales)[0]
+        best = np.where((found > height)[:, None], y, best)
+        height = np.maximum(found, height)
+    return best
+
+
+def _starts(covariance: FloatArray, scales: Sequence[Scale]) -> Iterator[FloatArray]:
+    """Yield how far from the mean to start: there, and where peaks are if each log-slope is one of its asymptotes."""
+    yield np.zeros(len(scales))
+    slopes = np.array([scale.log_slope_on_line(np.zeros(()))[1] for scale in scales])
+    bent = [i for i, scale in enumerate(scales) if scale.most_bent > 0]
+    ends = np.array([scales[i].log_slope_on_line(np.array([-np.inf, np.inf]))[1] for i in bent])  # (bent, 2)
+    all_choices = product((0, 1), repeat=len(bent))
+    for choice in all_choices if len(bent) <= MOST_ENDS else [(0,) * len(bent), (1,) * len(bent)]:
+        slopes[bent] = ends[np.arange(len(bent)), list(choice)]
+        yield covariance @ slopes
+
+
+def _climbed(y: FloatArray, mean: FloatArray, precision: FloatArray, scales: Sequence[Scale]) -> FloatArray:
+    """Return the top of the hill that each row of y is on, by Newton's method with steps that never go down."""
+    y = y.copy()
+    height, slope, bend = _hill(y, mean, precision, scales)
+    rows = np.arange(len(y))  # those that still climb
+    for _ in range(STEPS):
+        curvature = precision - bend[:, :, None] * np.eye(len(scales))
+        is_valley = np.linalg.eigvalsh(curvature)[:, 0] <= 0  # there the normal part alone is curved downwards
+        curvature[is_valley] = precision
+        move = np.linalg.solve(curvature, slope[:, :, None])
+        gain = (slope[:, None, :] @ move)[:, 0, 0]
+        size = np.ones(len(rows))
+        for _ in range(HALVINGS):
+            tried = y[rows] + size[:, None] * move[:, :, 0]
+            found = _hill(tried, mean[rows], precision, scales)
+            is_lower = found[0] < height
+            if not is_lower.any():
+                break
+            size[is_lower] /= 2
+        y[rows[~is_lower]] = tried[~is_lower]
+        keep = ~is_lower & (gain > SMALLEST * (1 + np.abs(found[0])))
+        if not keep.any():
             break
+        rows, (height, slope, bend) = rows[keep], (own[keep] for own in found)
     return y
+
+
+def _hill(
+    y: FloatArray, mean: FloatArray, precision: FloatArray, scales: Sequence[Scale]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the log-density of x up to a constant, its gradient, and what scales add to the Hessian's diagonal."""
+    on_line = [scale.log_slope_on_line(own) for scale, own in zip(scales, y.T, strict=True)]
+    value, first, second = (np.column_stack(own) for own in zip(*on_line, strict=True))
+    pull = (y - mean) @ precision
+    return value.sum(axis=1) - 0.5 * ((y - mean) * pull).sum(axis=1), first - pull, second

@@ -1,7 +1,7 @@
 """Questions as text: a small language of events, what they mean for a table's columns, and exact answers."""
 
-from xspn.questions.answers import Answer, Posterior, probabilities
+from xspn.questions.answers import Answer, Answers, Posterior, probabilities
 from xspn.questions.ask import Question, questions_of
 from xspn.questions.reading import evidence_row
 
-__all__ = ["Answer", "Posterior", "Question", "evidence_row", "probabilities", "questions_of"]
+__all__ = ["Answer", "Answers", "Posterior", "Question", "evidence_row", "probabilities", "questions_of"]

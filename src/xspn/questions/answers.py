@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from xspn.core import html
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn.core.errors import EvidenceError, ParameterError, QueryError
+from xspn.core.errors import EvidenceError, ParameterError, QueryError, counted
 from xspn.data.schema import Schema
 from xspn.engine import Backend
 from xspn.engine.tally import log_tally
@@ -19,6 +20,7 @@ from xspn.questions.grammar import conjunction
 from xspn.questions.reading import evidence_event
 
 TIES = 12  # digits in which changes are compared: those that differ by rounding alone stay in order
+MOST_SHOWN, LONGEST = 20, 80  # answers in a notebook, and letters of each
 MOST_COUNTS = 1 << 16  # values that several counts together may have
 Marks = dict[int, Mark]
 
@@ -66,10 +68,42 @@ class Answer:
             f"(without evidence {self.prior:.4g})"
         )
 
+    def _repr_html_(self) -> str:
+        return Answers([self])._repr_html_()
+
+
+class Answers(list[Answer]):
+    """Several answers: a list that notebooks show as a table, with bars; a mark says where each was without evidence.
+
+    Examples:
+        >>> found = Answers([Answer("rain=1", "cloudy=1", probability=0.6, prior=0.2)])
+        >>> "given cloudy=1" in found._repr_html_(), found[0].probability
+        (True, 0.6)
+    """
+
+    def _repr_html_(self) -> str:
+        shown = self[:MOST_SHOWN]
+        given = list(dict.fromkeys(answer.given for answer in shown))
+        has_evidence = any(given)
+        head = ["event", "", "probability", *(["without evidence", "lift"] if has_evidence else ["odds"])]
+        lines = [
+            [
+                html.text(answer.text, LONGEST),
+                html.bar(answer.probability, answer.prior if answer.given else None),
+                f"{answer.probability:.4g}",
+                *([f"{answer.prior:.4g}", f"{answer.lift:.4g}"] if has_evidence else [f"{answer.odds:.4g}"]),
+            ]
+            for answer in shown
+        ]
+        known = html.quiet(f"given {html.text(given[0], LONGEST)}") if len(given) == 1 and has_evidence else ""
+        left = len(self) - len(shown)
+        more = html.quiet(f"and {counted(left, 'more answer')}") if left else ""
+        return f"<div>{known}{html.table(head, lines)}{more}</div>"
+
 
 def probabilities(
     backend: Backend, schema: Schema, target: Any = None, given: Any = None, top: int | None = None
-) -> Answer | list[Answer]:
+) -> Answer | Answers:
     """Return the answer to a question, or those to several; see `Circuit.probability`."""
     if top is not None and (isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1):
         raise ParameterError(f"top: expected a number of answers of at least 1, found {top!r}")
@@ -81,9 +115,9 @@ def probabilities(
         asked = [question for text in texts for question in questions_of(text, schema, "question")]
         for question in asked:
             question.refuse_distribution()
-    answers = posterior.answers(asked)
+    answers = Answers(posterior.answers(asked))
     if top is not None:
-        answers = sorted(answers, key=lambda answer: -round(abs(answer.change), TIES))[:top]
+        answers = Answers(sorted(answers, key=lambda answer: -round(abs(answer.change), TIES))[:top])
     return answers[0] if isinstance(target, str) and len(answers) == 1 and top is None else answers
 
 

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -22,8 +23,8 @@ from xspn.leaves.base import Leaf, WebForm
 MOST_EDGES = 1_000_000
 MOST_NUMBERS = 8_000_000  # parameters of leaves
 MOST_CELLS = 4_000_000  # of a table that comes along
-MOST_CONTEXTS, MOST_BLOCKS, MOST_MARKS, DEEPEST = 40, 60, 8, 3
-LARGE = 50_000  # edges: of more, contexts have neither marks nor contexts of their own here
+MOST_CONTEXTS, MOST_CONTEXTS_IN_ALL, MOST_BLOCKS, DEEPEST = 40, 400, 60, 3
+SMALLER = 'learn a smaller one: quality="fast", a smaller n_estimators, or a larger min_instances'
 SUM, PRODUCT, LEAF = 0, 1, 2
 
 
@@ -98,16 +99,16 @@ def json_for_script(value: Any) -> str:
 def _add_nodes(arrays: Arrays, graph: Graph) -> list[str]:
     """Add nodes, edges, weights and leaves; return the names of the leaves' kinds."""
     if graph.n_edges > MOST_EDGES:
+        size = f"{graph.n_edges:,} edges ({summarize(graph).parameters:,} parameters)"
         raise QueryError(
-            f"explore: the model has {graph.n_edges} edges, more than the {MOST_EDGES} that a page answers at once; "
-            "learn a smaller one: fewer components, or a larger min_instances"
+            f"explore: the model has {size}, more than the {MOST_EDGES:,} edges that a page answers at once; {SMALLER}"
         )
     nodes, forms = graph.nodes, [_form(leaf) for leaf in graph.leaves]
     numbers = sum(len(form.reals) for form in forms)
     if numbers > MOST_NUMBERS:
         raise QueryError(
-            f"explore: the model's leaves have {numbers} numbers, more than the {MOST_NUMBERS} that a page can hold; "
-            "learn a smaller one: fewer components, or a larger min_instances"
+            f"explore: the model's leaves have {numbers:,} numbers, more than the {MOST_NUMBERS:,} that a page can "
+            f"hold; {SMALLER}"
         )
     kinds = sorted({form.kind for form in forms})
     place = {kind: i for i, kind in enumerate(kinds)}
@@ -138,8 +139,8 @@ def _form(leaf: LeafNode) -> WebForm:
 def _add_rows(arrays: Arrays, rows: FloatArray, scores: FloatArray) -> None:
     if rows.size > MOST_CELLS:
         raise QueryError(
-            f"explore: the table has {rows.size} cells, more than the {MOST_CELLS} that a page can hold; "
-            f"take at most {MOST_CELLS // max(rows.shape[1], 1)} rows"
+            f"explore: the table has {rows.size:,} cells, more than the {MOST_CELLS:,} that a page can hold; "
+            f"take at most {MOST_CELLS // max(rows.shape[1], 1):,} rows"
         )
     whole = np.where(np.isnan(rows), -1, rows)
     codes = bool((whole == np.round(whole)).all() and (whole >= -1).all() and (whole < 2**31).all())
@@ -159,45 +160,49 @@ def _variable(schema: Schema, variable: int) -> dict[str, Any]:
 
 
 class _Structure:
-    """Contexts, blocks and what stands alone, for the page; what is below many contexts is left out."""
+    """Contexts, blocks and what stands alone, for the page: the outer ones first, as many as a person would open."""
 
     def __init__(self, graph: Graph, schema: Schema) -> None:
         self.graph, self.schema = graph, schema
         self.composition = Composition(graph)
         self._told: set[int] = set()
-        self._is_large = graph.n_edges > LARGE
+        self._left = MOST_CONTEXTS_IN_ALL
+        self._waiting: deque[tuple[Sum, int, list[dict[str, Any]]]] = deque()  # mixtures, and where to put contexts
 
     def all_rows(self) -> dict[str, Any]:
         """Return the root: a mixture of contexts, or one context."""
         root = self.graph.root
-        if isinstance(root, Sum) and len(root.scope) > 1:
-            return self._contexts(root, 0)
-        return {"node": self.graph.id_of(root), **self._parts(root, 0)}
+        is_mixture = isinstance(root, Sum) and len(root.scope) > 1
+        found = self._mixture(root, 0) if is_mixture else {"node": self.graph.id_of(root), **self._parts(root, 0)}
+        while self._waiting:
+            mixture, depth, contexts = self._waiting.popleft()
+            own = self.composition.contexts(mixture)[:MOST_CONTEXTS]
+            if len(own) > self._left or self.graph.id_of(mixture) in self._told:
+                continue
+            self._left -= len(own)
+            self._told.add(self.graph.id_of(mixture))
+            contexts += [{"node": self.graph.id_of(context), **self._parts(context, depth + 1)} for _, context in own]
+        return found
 
-    def _contexts(self, mixture: Sum, depth: int) -> dict[str, Any]:
-        own = self.composition.contexts(mixture)
-        found = {"node": self.graph.id_of(mixture), "variables": list(mixture.scope), "total": len(own)}
-        if depth >= (1 if self._is_large else DEEPEST) or self.graph.id_of(mixture) in self._told:
-            return {**found, "contexts": []}
-        self._told.add(self.graph.id_of(mixture))
+    def _mixture(self, mixture: Node, depth: int) -> dict[str, Any]:
+        """Return a mixture whose contexts are told later, if there is room for them."""
+        assert isinstance(mixture, Sum)
+        contexts: list[dict[str, Any]] = []
+        if depth < DEEPEST:
+            self._waiting.append((mixture, depth, contexts))
+        total = len(self.composition.contexts(mixture))
         return {
-            **found,
-            "contexts": [
-                {
-                    "node": self.graph.id_of(context),
-                    "weight": weight,
-                    "marks": self._marks(context, mixture),
-                    **self._parts(context, depth + 1),
-                }
-                for weight, context in own[:MOST_CONTEXTS]
-            ],
+            "node": self.graph.id_of(mixture),
+            "variables": list(mixture.scope),
+            "total": total,
+            "contexts": contexts,
         }
 
     def _parts(self, context: Node, depth: int) -> dict[str, Any]:
         parts = self.composition.parts(context)
         return {
             "blocks": [self._block(block) for block in parts.blocks[:MOST_BLOCKS]],
-            "mixtures": [self._contexts(mixture, depth) for mixture in parts.mixtures[:MOST_BLOCKS]],
+            "mixtures": [self._mixture(mixture, depth) for mixture in parts.mixtures[:MOST_BLOCKS]],
             "alone": [v for node in parts.alone for v in node.scope],
         }
 
@@ -214,10 +219,3 @@ class _Structure:
 
     def _label(self, variable: int, code: int) -> str:
         return str(self.schema.label(variable, code))
-
-    def _marks(self, context: Node, mixture: Sum) -> list[tuple[int, int | None, float, float]] | None:
-        """Return what tells a context from the others; nothing for large circuits, all of whose leaves it would ask."""
-        if self._is_large:
-            return None
-        marks = self.composition.marks(context, mixture)[:MOST_MARKS]
-        return [(mark.variable, mark.value, mark.here, mark.overall) for mark in marks]

@@ -1,11 +1,16 @@
 // @ts-check
 // The questions that the page asks, each answered from one row of evidence.
-import { logSum, randomNumbers } from "./numbers.js";
-import { Beliefs, mixtureCdf, mixtureDensity, mixtureMoments, mixturePoints, mixtureQuantile, mixtureSpan } from "./beliefs.js";
+import { argMax, logSum, randomNumbers } from "./numbers.js";
+import { Beliefs, mixtureDensity, mixtureMoments, mixturePoints, mixtureQuantile, mixtureSpan } from "./beliefs.js";
 import { Circuit } from "./circuit.js";
+import { Gains } from "./information.js";
 
 const POINTS = 72; // of a curve
-const BINS = 12; // into which a number is cut to say what it tells
+const TELLING = 0.02; // nats: what a variable must tell of a context to mark it
+const MOST_MARKS = 8;
+const MOST_PASSES = 200; // to say what is told of a number,
+const MOST_WORK = 1e7; // and so many edges
+const LONGEST_TURN = 40; // milliseconds, after which other questions are answered first
 
 /** @typedef {[number, number][]} Evidence columns and their values */
 /** @typedef {{column: number, mean: number, std: number, low: number, median: number, high: number, density: Float64Array, points: [number, number][], rest: [number, number, number] | null}} Curve
@@ -18,6 +23,7 @@ export class Answers {
     this.circuit = new Circuit(header, arrays);
     this.rows = arrays.rows ?? null;
     this.scores = arrays.scores ?? null;
+    this.turn = 0; // of questions about what tells most
     this.reals = header.variables.filter((variable) => variable.kind === "real").map((variable) => variable.column);
     /** @type {Map<number, [number, number]>} what each curve spans */
     this.spans = new Map();
@@ -128,35 +134,60 @@ export class Answers {
     return Array.from({ length: count }, () => this.circuit.randomCompletion(x, random));
   }
 
-  /** What each unknown variable would tell of a discrete one, on average, in bits: I(target; X | evidence). @param {Evidence} evidence @param {number} target */
-  tell(evidence, target) {
+  /** What each unknown variable would tell of a target on average, in bits, and how far that may be off; null if it is
+   * impossible, or another such question came. Other questions are answered meanwhile. @param {Evidence} evidence @param {number} target */
+  async tell(evidence, target) {
+    const turn = ++this.turn;
     const x = this.row(evidence);
     if (this.circuit.evaluate(x) === -Infinity) return null;
     const now = this._beliefs(x);
-    const chances = Array.from(now.of(target));
-    const entropy = -chances.reduce((sum, p) => sum + (p > 0 ? p * Math.log2(p) : 0), 0);
-    const cuts = new Map(
-      this.reals.filter((column) => Number.isNaN(x[column])).map((column) => [column, this._cuts(now, column)]),
+    const open = [...this.circuit.sizes.keys()].filter(
+      (own) => own !== target && Number.isNaN(x[own]) && (this.circuit.sizes[own] || this.reals.includes(own)),
     );
-    const gain = new Float64Array(this.circuit.width);
-    chances.forEach((chance, value) => {
-      if (chance <= 0) return;
-      x[target] = value;
-      if (this.circuit.evaluate(x) === -Infinity) return;
-      const then = this._beliefs(x);
-      for (let column = 0; column < this.circuit.width; column++) {
-        if (column === target || !Number.isNaN(x[column])) continue;
-        const cut = cuts.get(column);
-        if (cut) gain[column] += chance * divergence(binned(then, column, cut), binned(now, column, cut));
-        else if (this.circuit.sizes[column]) gain[column] += chance * divergence(then.of(column), now.of(column));
+    let since = performance.now();
+    const ifTarget = async (/** @type {number} */ value) => {
+      if (performance.now() - since > LONGEST_TURN) {
+        await new Promise((resolve) => setTimeout(resolve));
+        since = performance.now();
       }
-    });
-    return { entropy, gain };
+      x[target] = value;
+      return turn === this.turn && this.circuit.evaluate(x) > -Infinity ? this._beliefs(x) : null;
+    };
+    const gains = new Gains(now, open, ifTarget);
+    const chances = now.of(target);
+    if (chances.length) await gains.ofValues(chances);
+    else await gains.ofNumber(now.reals[target], Math.min(MOST_PASSES, MOST_WORK / this.circuit.child.length));
+    if (turn !== this.turn) return null;
+    const entropy = -chances.reduce((sum, p) => sum + (p > 0 ? p * Math.log2(p) : 0), 0);
+    return { entropy: chances.length ? entropy : null, gain: gains.gain, error: gains.error };
   }
 
-  /** Where a number is cut into parts of equal probability. @param {Beliefs} beliefs @param {number} column */
-  _cuts(beliefs, column) {
-    return Array.from({ length: BINS - 1 }, (_, i) => mixtureQuantile(beliefs.reals[column], (i + 1) / BINS));
+  /** The variables that tell a context from the mixture that it belongs to, with the value that is more or less frequent
+   * (null for numbers), its probability (mean) in the context and in all, and how much it tells in nats; the most telling
+   * first, as `Composition.marks` in Python. @param {number} context @param {number} mixture both nodes */
+  marks(context, mixture) {
+    const x = this.row([]);
+    this.circuit.evaluate(x);
+    const [here, overall] = [context, mixture].map((node) => {
+      this.circuit.passDown(node);
+      return this.circuit.beliefs(x);
+    });
+    /** @type {[number, number | null, number, number, number][]} */
+    const found = [];
+    for (let column = 0; column < this.circuit.width; column++) {
+      const [own, all] = [here.of(column), overall.of(column)];
+      if (here.reals[column].length) {
+        const [{ mean }, usual] = [here, overall].map((beliefs) => mixtureMoments(beliefs.reals[column]));
+        const away = (mean - usual.mean) ** 2 / Math.max(usual.std ** 2, 1e-300);
+        found.push([column, null, mean, usual.mean, 0.5 * away]);
+      } else if (own.length && own.some((p) => p > 0)) {
+        const value = own.length === 2 ? 1 : argMax(own.map((p, v) => Math.abs(p - all[v])));
+        const nats = own.reduce((sum, p, v) => sum + (p > 0 && all[v] > 0 ? p * Math.log(p / all[v]) : 0), 0);
+        found.push([column, value, own[value], all[value], nats]);
+      }
+    }
+    const told = found.filter(([, , , , nats]) => nats >= TELLING);
+    return told.sort((a, b) => b[4] - a[4] || a[0] - b[0]).slice(0, MOST_MARKS);
   }
 
   /** What is believed of a target now, and what it would be without each of the facts. @param {Evidence} evidence @param {number} target */
@@ -191,17 +222,4 @@ export class Answers {
     const log = this.circuit.evaluate(x);
     return { evidence, log, facts: this._surprises(x, evidence, log) };
   }
-}
-
-/** Σ p log2(p / q). @param {ArrayLike<number>} p @param {ArrayLike<number>} q */
-function divergence(p, q) {
-  let sum = 0;
-  for (let i = 0; i < p.length; i++) if (p[i] > 0 && q[i] > 0) sum += p[i] * Math.log2(p[i] / q[i]);
-  return Math.max(0, sum);
-}
-
-/** The probabilities of the parts of a number between cuts. @param {Beliefs} beliefs @param {number} column @param {number[]} cuts */
-function binned(beliefs, column, cuts) {
-  const ends = [...cuts.map((cut) => mixtureCdf(beliefs.reals[column], cut)), 1];
-  return ends.map((end, i) => end - (i ? ends[i - 1] : 0));
 }

@@ -171,12 +171,12 @@ export class Circuit {
     return argMax(this.logs.subarray(first, first + this.sizes[this.tableColumn[i]]));
   }
 
-  /** How much of the row reaches each node, in `flow`, after `evaluate` of a possible row. */
-  passDown() {
+  /** How much of the row reaches each node, in `flow`, after `evaluate` of a possible row. @param {number} [top] the node that all comes from */
+  passDown(top = this.root) {
     const { up, flow, begin, child, logWeight, type } = this;
     flow.fill(0);
-    flow[this.root] = 1;
-    for (let i = this.root; i >= 0; i--) {
+    flow[top] = 1;
+    for (let i = top; i >= 0; i--) {
       const own = flow[i];
       if (own <= 0) continue;
       const first = begin[i];

@@ -12,6 +12,7 @@ const REACH_OF_LAW = 9; // deviations, beyond which there is nothing
  * @property {[number, number]} reach where it is, but for next to nothing
  * @property {number} size how wide its middle is
  * @property {number | null} point the only value, of a law that has but one
+ * @property {boolean} isShared whether it belongs to a leaf, whatever is known
  * @property {(x: number) => number} logDensity
  * @property {(x: number) => number} below P(X ≤ x)
  * @property {(x: number) => [number, number]} tails P(at most x) and P(at least x) of numbers as they are written: rounded
@@ -19,8 +20,9 @@ const REACH_OF_LAW = 9; // deviations, beyond which there is nothing
 
 /** A normal distribution. @implements {Law} */
 export class NormalLaw {
-  /** @param {number} mean @param {number} std */
-  constructor(mean, std) {
+  /** @param {number} mean @param {number} std @param {boolean} [isShared] */
+  constructor(mean, std, isShared = false) {
+    this.isShared = isShared;
     this.mean = mean;
     this.std = std;
     this.size = std;
@@ -56,6 +58,7 @@ export class NormalLaw {
 export class ScaledLaw {
   /** @param {Scale} scale @param {NormalLaw} normal */
   constructor(scale, normal) {
+    this.isShared = normal.isShared;
     this.scale = scale;
     this.normal = normal;
     this.point = null;
@@ -131,6 +134,7 @@ export class ScaledLaw {
 export class PointLaw {
   /** @param {number} value @param {number} width */
   constructor(value, width) {
+    this.isShared = true;
     this.mean = value;
     this.point = value;
     this.width = width;

@@ -1,6 +1,6 @@
 // @ts-check
 // Real columns: one normal distribution, several jointly normal ones, and interchangeable ones.
-import { logNormal, randomNormal } from "./numbers.js";
+import { choleskyFactor, logNormal, randomNormal } from "./numbers.js";
 import { Beliefs } from "./beliefs.js";
 import { LeafFamily } from "./leaf.js";
 import { NormalLaw } from "./laws.js";
@@ -14,7 +14,7 @@ export class NormalLeaf extends LeafFamily {
     super(columns);
     this.mean = mean;
     this.std = std;
-    this.law = new NormalLaw(mean, std);
+    this.law = new NormalLaw(mean, std, true);
     this.column = columns[0];
   }
   /** @param {Float64Array} x */
@@ -54,17 +54,10 @@ export class NormalsLeaf extends LeafFamily {
   }
   /** The Cholesky factor of the covariance of some positions, row by row. @param {number[]} order */
   factor(order) {
-    const n = order.length;
     const size = this.mean.length;
-    const lower = new Float64Array(n * n);
-    for (let i = 0; i < n; i++) {
-      for (let j = 0; j <= i; j++) {
-        let sum = this.covariance[order[i] * size + order[j]];
-        for (let k = 0; k < j; k++) sum -= lower[i * n + k] * lower[j * n + k];
-        lower[i * n + j] = i === j ? Math.sqrt(Math.max(sum, 0)) : sum / lower[j * n + j];
-      }
-    }
-    return lower;
+    const factor = choleskyFactor(order.length, (i, j) => this.covariance[order[i] * size + order[j]]);
+    if (!factor) throw new Error("a covariance that is not positive definite");
+    return factor;
   }
   /** The positions that a row knows, and the others. @param {Float64Array} x @returns {[number[], number[]]} */
   split(x) {

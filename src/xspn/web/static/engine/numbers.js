@@ -140,6 +140,35 @@ export function normalCdf(z) {
   return z >= 0 ? 1 - tail : tail;
 }
 
+/** The lower Cholesky factor of a symmetric matrix, row by row; null if it is not positive definite. @param {number} n @param {(i: number, j: number) => number} entry */
+export function choleskyFactor(n, entry) {
+  const lower = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j <= i; j++) {
+      let sum = entry(i, j);
+      for (let k = 0; k < j; k++) sum -= lower[i * n + k] * lower[j * n + k];
+      if (i === j && !(sum > 0)) return null;
+      lower[i * n + j] = i === j ? Math.sqrt(sum) : sum / lower[j * n + j];
+    }
+  }
+  return lower;
+}
+
+/** The solution of L Lᵀ x = b. @param {Float64Array} lower @param {Float64Array} b */
+export function choleskySolved(lower, b) {
+  const n = b.length;
+  const x = b.slice();
+  for (let i = 0; i < n; i++) {
+    for (let k = 0; k < i; k++) x[i] -= lower[i * n + k] * x[k];
+    x[i] /= lower[i * n + i];
+  }
+  for (let i = n - 1; i >= 0; i--) {
+    for (let k = i + 1; k < n; k++) x[i] -= lower[k * n + i] * x[k];
+    x[i] /= lower[i * n + i];
+  }
+  return x;
+}
+
 /** A source of chance with a seed (sfc32): numbers from 0 to below 1. @param {number} seed @returns {() => number} */
 export function randomNumbers(seed) {
   let a = seed | 0;

@@ -1,5 +1,6 @@
 // @ts-check
 // Scales of real columns: increasing maps of what a column can be onto the real line, as in `xspn/leaves/scales.py`.
+import { logAdd } from "./numbers.js";
 
 const SCALE_KINDS = ["plain", "log", "soft", "logit", "asinh"]; // in the order of Scale.KINDS
 const LARGE_U = 30; // beyond it log(eᵘ − 1) is u to the last digit
@@ -68,6 +69,20 @@ export class Scale {
     if (this.kind === "logit") return -Math.log(u) - Math.log1p(-u) - Math.log(this.unit);
     if (this.kind === "log") return -Math.log(u) - Math.log(Math.abs(this.unit));
     return -Math.log(-Math.expm1(-u));
+  }
+  /** log dy/dx at a place of the line, up to a constant, and its first and second derivative. @param {number} y @returns {[number, number, number]} */
+  logSlopeOnLine(y) {
+    if (this.kind === "plain") return [0, 0, 0];
+    if (this.kind === "log") return [-Math.sign(this.unit) * y, -Math.sign(this.unit), 0];
+    if (this.kind === "asinh") return [-logAdd(y, -y), -Math.tanh(y), Math.tanh(y) ** 2 - 1];
+    if (this.kind === "logit") return [logAdd(0, y) + logAdd(0, -y), Math.tanh(y / 2), (1 - Math.tanh(y / 2) ** 2) / 2];
+    const t = y / this.unit;
+    const [below, above] = [1 / (1 + Math.exp(t)), 1 / (1 + Math.exp(-t))];
+    return [logAdd(0, -t), -below / this.unit, (above * below) / this.unit ** 2];
+  }
+  /** The largest value of the second derivative; above 0 there may be several peaks. */
+  get mostBent() {
+    return this.kind === "soft" ? 0.25 / this.unit ** 2 : this.kind === "logit" ? 0.5 : 0;
   }
   /** The number at a place of the line, always a possible one. @param {number} y */
   inverse(y) {

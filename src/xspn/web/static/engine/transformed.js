@@ -5,12 +5,15 @@ import { AlikeLeaf, NormalLeaf, NormalsLeaf } from "./normals.js";
 import { NormalLaw, PointLaw, ScaledLaw } from "./laws.js";
 import { Scale } from "./scales.js";
 import { Beliefs } from "./beliefs.js";
+import { choleskyFactor, choleskySolved } from "./numbers.js";
 
 /** @typedef {import("./leaf.js").Alternatives} Alternatives */
 
-const SWEEPS = 30; // of coordinate ascent to the mode of several columns
-const GRID = 65; // a peak is looked for among so many numbers,
-const ROUNDS = 12; // so many times, each time in a smaller interval
+// As in xspn/leaves/transformed.py, so that both find the same peak.
+const MOST_ENDS = 4;
+const STEPS = 100;
+const HALVINGS = 40;
+const SMALLEST = 1e-15;
 
 /** One real column with a single value. */
 export class AtomLeaf extends LeafFamily {
@@ -38,23 +41,85 @@ export class AtomLeaf extends LeafFamily {
   }
 }
 
-/** Where on the line the density of x is highest, if the line's is normal. @param {number} mean @param {number} variance @param {Scale} scale */
-function peak(mean, variance, scale) {
-  if (scale.kind === "plain") return mean;
-  if (scale.kind === "log") return mean - Math.sign(scale.unit) * variance;
-  let middle = mean;
-  let width = 8 * Math.sqrt(variance);
-  for (let round = 0; round < ROUNDS; round++) {
-    let [best, top] = [middle, -Infinity];
-    for (let i = 0; i < GRID; i++) {
-      const y = middle + width * ((2 * i) / (GRID - 1) - 1);
-      const height = scale.logSlope(scale.inverse(y)) - (0.5 * (y - mean) ** 2) / variance;
+/** The density on the line of some columns given the others: its normal part, and what the scales make of it. */
+class Hill {
+  /** @param {Float64Array} mean @param {Float64Array} precision row by row @param {Scale[]} scales */
+  constructor(mean, precision, scales) {
+    this.n = mean.length;
+    this.mean = mean;
+    this.precision = precision;
+    this.scales = scales;
+  }
+  /** Its logarithm up to a constant, the gradient, and what scales add to the diagonal of the Hessian. @param {Float64Array} y */
+  at(y) {
+    const slope = new Float64Array(this.n);
+    const bend = new Float64Array(this.n);
+    let height = 0;
+    for (let i = 0; i < this.n; i++) {
+      let pull = 0;
+      for (let j = 0; j < this.n; j++) pull += this.precision[i * this.n + j] * (y[j] - this.mean[j]);
+      const [value, first, second] = this.scales[i].logSlopeOnLine(y[i]);
+      height += value - 0.5 * (y[i] - this.mean[i]) * pull;
+      slope[i] = first - pull;
+      bend[i] = second;
+    }
+    return { height, slope, bend };
+  }
+  /** The Cholesky factor of the precision less a diagonal; null if there is none. @param {ArrayLike<number>} bend */
+  factor(bend) {
+    return choleskyFactor(this.n, (i, j) => this.precision[i * this.n + j] - (i === j ? bend[i] : 0));
+  }
+  /** The highest peak that is found. */
+  peak() {
+    if (this.factor(this.scales.map((scale) => scale.mostBent))) return this.climb(this.mean);
+    let best = this.mean;
+    let top = -Infinity;
+    for (const start of this.starts()) {
+      const y = this.climb(start);
+      const { height } = this.at(y);
       if (height > top) [best, top] = [y, height];
     }
-    middle = best;
-    width *= 4 / GRID;
+    return best;
   }
-  return middle;
+  /** The mean, and where peaks are if each log-slope is one of its asymptotes. */
+  starts() {
+    const bent = Array.from(this.scales.keys()).filter((i) => this.scales[i].mostBent > 0);
+    const all = Array.from({ length: 2 ** Math.min(bent.length, MOST_ENDS) }, (_, k) =>
+      bent.map((_, place) => (k >> (bent.length - 1 - place)) & 1),
+    );
+    const choices = bent.length <= MOST_ENDS ? all : [bent.map(() => 0), bent.map(() => 1)];
+    const slopes = Float64Array.from(this.scales, (scale) => scale.logSlopeOnLine(0)[1]);
+    const normal = /** @type {Float64Array} */ (this.factor(new Float64Array(this.n)));
+    const found = choices.map((choice) => {
+      bent.forEach((i, place) => (slopes[i] = this.scales[i].logSlopeOnLine(choice[place] ? Infinity : -Infinity)[1]));
+      return choleskySolved(normal, slopes).map((step, i) => this.mean[i] + step);
+    });
+    return [this.mean, ...found];
+  }
+  /** The top that is reached from a place, by Newton's method with steps that never go down. @param {Float64Array} start */
+  climb(start) {
+    let y = start;
+    let here = this.at(y);
+    for (let step = 0; step < STEPS; step++) {
+      // in a valley the normal part alone is curved downwards
+      const factor = this.factor(here.bend) ?? this.factor(new Float64Array(this.n));
+      const move = choleskySolved(/** @type {Float64Array} */ (factor), here.slope);
+      const gain = move.reduce((sum, own, i) => sum + own * here.slope[i], 0);
+      let size = 1;
+      let tried = y.map((own, i) => own + move[i]);
+      let there = this.at(tried);
+      for (let k = 1; k < HALVINGS && !(there.height >= here.height); k++) {
+        size /= 2;
+        tried = y.map((own, i) => own + size * move[i]);
+        there = this.at(tried);
+      }
+      if (!(there.height >= here.height)) return y;
+      y = tried;
+      here = there;
+      if (!(gain > SMALLEST * (1 + Math.abs(here.height)))) return y;
+    }
+    return y;
+  }
 }
 
 /** Real columns that are jointly normal on scales. */
@@ -65,6 +130,7 @@ export class TransformedLeaf extends LeafFamily {
     this.base = base;
     this.scales = scales;
     this.scaleOf = new Map(scales.map((scale, i) => [base.columns[i], scale]));
+    this.law = base instanceof NormalLeaf ? new ScaledLaw(scales[0], base.law) : null;
   }
   /** The row on the line. @param {Float64Array} x */
   forward(x) {
@@ -86,7 +152,7 @@ export class TransformedLeaf extends LeafFamily {
   believe(x, weight, out) {
     this.base.believe(this.forward(x), weight, {
       addReal: (/** @type {number} */ column, /** @type {number} */ own, /** @type {NormalLaw} */ law) =>
-        out.addReal(column, own, new ScaledLaw(/** @type {Scale} */ (this.scaleOf.get(column)), law)),
+        out.addReal(column, own, this.law ?? new ScaledLaw(/** @type {Scale} */ (this.scaleOf.get(column)), law)),
     });
   }
   /** @param {Float64Array} x @param {number} outside @param {Alternatives} out */
@@ -110,22 +176,14 @@ export class TransformedLeaf extends LeafFamily {
     for (const [column, scale] of this.scaleOf)
       if (Number.isNaN(x[column])) out[column] = scale.presented(scale.inverse(filled[column]));
   }
-  /** Move what is unknown from its mean to where the density of the row is highest, one column at a time. @param {Float64Array} x @param {Float64Array} y */
+  /** Move what is unknown from its mean to where the density of the row is highest. @param {Float64Array} x @param {Float64Array} y whose unknown cells are the means given the others */
   _climb(x, y) {
-    const n = this.columns.length;
-    const { mean, precision } = this.base.canonical();
+    const size = this.columns.length;
+    const { precision } = this.base.canonical();
     const unknown = Array.from(this.columns.keys()).filter((i) => Number.isNaN(x[this.columns[i]]));
-    for (let sweep = 0; sweep < SWEEPS; sweep++) {
-      let moved = 0;
-      for (const i of unknown) {
-        let others = 0;
-        for (let j = 0; j < n; j++) if (j !== i) others += precision[i * n + j] * (y[this.columns[j]] - mean[j]);
-        const variance = 1 / precision[i * n + i];
-        const found = peak(mean[i] - others * variance, variance, this.scales[i]);
-        moved = Math.max(moved, Math.abs(found - y[this.columns[i]]));
-        y[this.columns[i]] = found;
-      }
-      if (unknown.length < 2 || moved < 1e-10) return;
-    }
+    const own = Float64Array.from(unknown.flatMap((i) => unknown.map((j) => precision[i * size + j])));
+    const mean = Float64Array.from(unknown, (i) => y[this.columns[i]]);
+    const found = new Hill(mean, own, unknown.map((i) => this.scales[i])).peak();
+    unknown.forEach((i, place) => (y[this.columns[i]] = found[place]));
   }
 }

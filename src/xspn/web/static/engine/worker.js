@@ -37,6 +37,7 @@ const QUESTIONS = {
   sample: (evidence, count, seed) => answers.sample(evidence, count, seed),
   tell: (evidence, target) => answers.tell(evidence, target),
   why: (evidence, target) => answers.why(evidence, target),
+  marks: (context, mixture) => answers.marks(context, mixture),
   tableRow: (place) => answers.tableRow(place),
 };
 

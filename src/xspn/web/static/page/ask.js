@@ -8,6 +8,13 @@ import { TEXTS } from "./texts.js";
 const MOST_TOLD = 20;
 const MOST_REASONS = 30;
 const NOTHING = 5e-4; // bits
+const NEGLIGIBLE_ERROR = 5e-5; // bits: numbers are shown to a thousandth at most
+
+/** A small number of one digit, rounded up. @param {number} x */
+function atMost(x) {
+  const digit = 10 ** Math.floor(Math.log10(x));
+  return (Math.ceil(x / digit) * digit).toFixed(Math.max(0, -Math.floor(Math.log10(x))));
+}
 
 export class AskPanel {
   /** @param {State} state @param {(column: number) => void} goTo */
@@ -66,7 +73,8 @@ export class AskPanel {
     const turn = ++this.turn;
     const facts = [...this.state.now.facts];
     const isKnown = this.state.now.facts.has(variable.column);
-    const told = isKnown || !variable.labels ? null : await this.state.engine.ask("tell", facts, variable.column);
+    const told = isKnown ? null : await this.state.engine.ask("tell", facts, variable.column);
+    if (turn !== this.turn) return;
     const why = facts.some(([column]) => column !== variable.column)
       ? await this.state.engine.ask("why", facts, variable.column)
       : null;
@@ -74,11 +82,11 @@ export class AskPanel {
     this._showTold(variable, told, isKnown);
     this._showReasons(variable, why);
   }
-  /** @param {import("./model.js").Variable} variable @param {{entropy: number, gain: Float64Array} | null} told @param {boolean} isKnown */
+  /** @param {import("./model.js").Variable} variable @param {{entropy: number | null, gain: Float64Array, error: Float64Array} | null} told @param {boolean} isKnown */
   _showTold(variable, told, isKnown) {
     const title = el("h3", {}, TEXTS.tells);
     if (!told) {
-      fill(this.tells, title, el("p", { class: "intro" }, isKnown ? TEXTS.tellsKnown : TEXTS.tellsReal));
+      fill(this.tells, title, isKnown ? el("p", { class: "intro" }, TEXTS.tellsKnown) : null);
       return;
     }
     const order = this.state.model.variables
@@ -86,13 +94,15 @@ export class AskPanel {
       .sort((a, b) => told.gain[b.column] - told.gain[a.column])
       .slice(0, MOST_TOLD);
     const most = Math.max(...order.map((own) => told.gain[own.column]), 1e-9);
+    const error = Math.max(0, ...order.map((own) => told.error[own.column]));
     fill(
       this.tells,
       title,
       el(
         "p",
         { class: "intro" },
-        order.length ? TEXTS.tellsIntro(variable.name, told.entropy.toFixed(2)) : TEXTS.tellsNothing,
+        order.length ? TEXTS.tellsIntro(variable.name, told.entropy?.toFixed(2)) : TEXTS.tellsNothing,
+        error > NEGLIGIBLE_ERROR ? ` ${TEXTS.tellsAccuracy(atMost(error))}` : "",
       ),
       ...order.map((own) => {
         const bar = el("span", { class: "bar gain", "aria-hidden": "true" }, el("i", { class: "now" }));

@@ -11,8 +11,8 @@ import { TEXTS } from "./texts.js";
 /** @typedef {import("./model.js").Block} Block */
 
 const MOST_NAMES = 24;
-const LARGE = 50000; // edges
-const PAUSE = 250; // milliseconds
+const SLOW = 10; // milliseconds that counts take,
+const PAUSE = 250; // after which they wait for further clicks
 
 /** A block of variables: its law in words, how many of them, and a way to set all. */
 class BlockCard {
@@ -91,12 +91,15 @@ export class ContextsPanel {
     this.open = [];
     this.node = el("div", { class: "contexts" });
     this.asked = 0;
+    this.isSlow = state.model.header.size.edges > 50000; // until it is known
     this._build();
   }
   _build() {
     const { structure } = this.state.model;
     if (!structure.contexts) {
-      this.node.append(el("p", { class: "intro" }, TEXTS.oneContext));
+      this.node.append(
+        el("p", { class: "intro" }, structure.mixtures.length ? TEXTS.independentParts : TEXTS.oneContext),
+      );
       this._parts(this.node, structure, true);
       return;
     }
@@ -126,7 +129,7 @@ export class ContextsPanel {
       el("summary", {}, el("span", { class: "title" }, TEXTS.context(place + 1)), bar, share),
     );
     this._whenOpened(details, isOpen, () => {
-      details.append(this._marks(context));
+      details.append(this._marks(context, above));
       this._parts(details, context, isOpen);
     });
     return details;
@@ -138,8 +141,14 @@ export class ContextsPanel {
     else details.addEventListener("toggle", build, { once: true });
     details.addEventListener("toggle", () => this.update());
   }
-  /** @param {Context} context */
-  _marks(context) {
+  /** What tells a context from the others, as soon as the engine has said it. @param {Context} context @param {number} above */
+  _marks(context, above) {
+    const holder = el("div", {});
+    this.state.engine.ask("marks", context.node, above).then((marks) => fill(holder, ...this._marksSaid(marks)));
+    return holder;
+  }
+  /** @param {[number, number | null, number, number][]} marks */
+  _marksSaid(marks) {
     const { model } = this.state;
     const said = (/** @type {[number, number | null, number, number]} */ [column, value, here, overall]) => {
       const variable = model.variable(column);
@@ -151,22 +160,15 @@ export class ContextsPanel {
           : TEXTS.fact(variable.name, model.label(column, value));
       return el("span", { class: "mark" }, name, " ", el("b", {}, what), el("span", { class: "quiet" }, ` (${usual})`));
     };
-    const line = (/** @type {string} */ word, /** @type {[number, number | null, number, number][]} */ marks) =>
-      marks.length ? el("p", { class: "marks" }, el("span", { class: "quiet" }, word), " ", ...marks.map(said)) : null;
-    if (!context.marks) return "";
-    if (!context.marks.length) return el("p", { class: "marks quiet" }, TEXTS.marksNone);
-    return el(
-      "div",
-      {},
-      line(
-        TEXTS.more,
-        context.marks.filter(([, , here, overall]) => here > overall),
-      ),
-      line(
-        TEXTS.less,
-        context.marks.filter(([, , here, overall]) => here <= overall),
-      ),
-    );
+    if (!marks.length) return [el("p", { class: "marks quiet" }, TEXTS.marksNone)];
+    return [
+      { word: TEXTS.more, own: marks.filter(([, , here, overall]) => here > overall) },
+      { word: TEXTS.less, own: marks.filter(([, , here, overall]) => here <= overall) },
+    ]
+      .filter(({ own }) => own.length)
+      .map(({ word, own }) =>
+        el("p", { class: "marks" }, el("span", { class: "quiet" }, word), " ", ...own.map(said)),
+      );
   }
   /** @param {any} into @param {{blocks: Block[], mixtures: Mixture[], alone: number[]}} parts @param {boolean} isOpen */
   _parts(into, parts, isOpen) {
@@ -244,7 +246,7 @@ export class ContextsPanel {
     if (!cards.length || !state.isPossible) return;
     const turn = ++this.asked;
     const { now, reference } = state;
-    if (state.model.header.size.edges > LARGE) {
+    if (this.isSlow) {
       // a click that follows at once comes first
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
       if (turn !== this.asked) return;
@@ -260,7 +262,9 @@ export class ContextsPanel {
   }
   /** @param {BlockCard} card @param {import("./state.js").Scenario} scenario @returns {Promise<Float64Array | null>} */
   async _counts(card, scenario) {
+    const start = performance.now();
     const found = await this.state.engine.ask("counts", [...scenario.facts], [card.block.variables]);
+    this.isSlow = performance.now() - start > SLOW;
     return found ? found[0] : null;
   }
 }

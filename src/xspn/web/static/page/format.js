@@ -31,6 +31,14 @@ export function number(value, whole = false) {
     .replace("-", "−");
 }
 
+/** A number that somebody has given, with all of its digits up to six; whole ones with all. @param {number} value */
+export function givenNumber(value) {
+  const size = Math.abs(value);
+  if (size >= 1e15 || (size > 0 && size < 1e-4)) return String(Number(value.toPrecision(6))).replaceAll("-", "−");
+  const digits = Number.isInteger(value) ? 15 : 6;
+  return value.toLocaleString("en", { maximumSignificantDigits: digits }).replace("-", "−");
+}
+
 /** How many times, in round numbers. @param {number} times */
 export function timesText(times) {
   if (times >= 1e6) return `10${superscript(Math.round(Math.log10(times)))}`;

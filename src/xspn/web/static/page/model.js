@@ -1,12 +1,12 @@
 // @ts-check
 // The model as the page knows it: variables by column, their values in words, and scenarios as the address holds them.
-import { number } from "./format.js";
+import { givenNumber } from "./format.js";
 
 /** @typedef {{column: number, name: string, kind: string, labels?: string[], literals?: string[], plain?: boolean, whole?: boolean}} Variable */
 /** @typedef {Map<number, number>} Facts columns and their values */
 /** @typedef {{node: number, variables: number[], law: string, alike: boolean}} Block */
 /** @typedef {{node: number, variables: number[], total: number, contexts: Context[]}} Mixture */
-/** @typedef {{node: number, weight: number, marks: [number, number | null, number, number][] | null, blocks: Block[], mixtures: Mixture[], alone: number[]}} Context */
+/** @typedef {{node: number, blocks: Block[], mixtures: Mixture[], alone: number[]}} Context */
 
 const RESERVED = "~"; // begins what is not a variable in an address
 
@@ -37,7 +37,7 @@ export class Model {
   /** A value in words. @param {number} column @param {number} value */
   label(column, value) {
     const variable = this.variable(column);
-    return variable.labels ? variable.labels[value] : number(value, variable.whole);
+    return variable.labels ? variable.labels[value] : givenNumber(value);
   }
 
   /** A value as commands and addresses write it. @param {number} column @param {number} value */

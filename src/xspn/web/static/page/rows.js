@@ -1,7 +1,7 @@
 // @ts-check
 // The panel of rows: typical ones given what is known, and those of the table that came along.
 import { button, el, fill, save } from "./dom.js";
-import { percent } from "./format.js";
+import { number, percent } from "./format.js";
 import { State } from "./state.js";
 import { TEXTS } from "./texts.js";
 
@@ -69,7 +69,8 @@ export class RowsPanel {
       ...drawn.map((/** @type {any} */ _, /** @type {number} */ i) => TEXTS.sample(i + 1)),
     ];
     const cell = (/** @type {import("./model.js").Variable} */ variable, /** @type {Float64Array} */ row) => {
-      const text = state.model.label(variable.column, row[variable.column]);
+      const value = row[variable.column];
+      const text = variable.labels ? variable.labels[value] : number(value, variable.whole);
       const isOne = variable.labels?.length === 2 && row[variable.column] === 1;
       return el("td", { class: isOne ? "one" : "" }, text);
     };

@@ -14,6 +14,7 @@ export class State {
     this.model = model;
     this.engine = engine;
     this.nodes = model.shownNodes();
+    this.placeOf = new Map(this.nodes.map((node, place) => [node, place]));
     this.spans = new Map(opened.spans);
     /** @type {Float64Array | null} */
     this.scores = opened.scores;
@@ -54,7 +55,7 @@ export class State {
 
   /** How likely a node is used, given the facts. @param {number} node @param {Scenario} scenario */
   reach(node, scenario) {
-    return scenario.answer.reach?.[this.nodes.indexOf(node)] ?? 0;
+    return scenario.answer.reach?.[this.placeOf.get(node) ?? -1] ?? 0;
   }
 
   /** Set facts, or clear them where the value is null. @param {[number, number | null][]} changes @param {boolean} [sliding] whether more of the same follows at once */

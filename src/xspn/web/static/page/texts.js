@@ -58,6 +58,7 @@ export const TEXTS = {
   setTo: (/** @type {string} */ name, /** @type {string} */ value) => `Set ${name} to ${value}`,
   clear: "Clear",
   choose: "Choose a value",
+  changeTitle: "Change against the pale bar, in percentage points",
   isKnown: "known",
   numberNow: (/** @type {string} */ median, /** @type {string} */ low, /** @type {string} */ high) =>
     `about ${median} (${low} to ${high})`,
@@ -81,6 +82,8 @@ export const TEXTS = {
     `The model has ${plural(n, "context")}: groups of rows that behave alike. Bars say how likely each is, given what you know.`,
   contextsMore: (/** @type {number} */ n, /** @type {string} */ p) => `${plural(n, "smaller context")} together: ${p}`,
   oneContext: "The model has one context: all rows behave alike.",
+  independentParts:
+    "The model has parts that have nothing to do with each other. Those that have contexts of their own, groups of rows that behave alike, can be opened.",
   more: "more of",
   less: "less of",
   marksNone: "No variable by itself tells it from the others.",
@@ -98,11 +101,11 @@ export const TEXTS = {
   targetNone: "Choose a variable …",
   targetValue: "Which value?",
   tells: "What would tell me most",
-  tellsIntro: (/** @type {string} */ name, /** @type {string} */ bits) =>
-    `How many bits each unknown variable would tell of ${name} on average; ${bits} bits are open.`,
+  tellsIntro: (/** @type {string} */ name, /** @type {string | undefined} */ bits) =>
+    `How many bits each unknown variable would tell of ${name} on average${bits === undefined ? "" : `; ${bits} bits are open`}.`,
+  tellsAccuracy: (/** @type {string} */ bits) => `Integrated numerically, to within ${bits} bits.`,
   tellsKnown: "This variable is known: nothing is left to ask about it.",
   tellsNothing: "Nothing else would tell anything about it.",
-  tellsReal: "For numbers this page cannot say which question tells most; choose a variable with values.",
   whyTitle: "Why",
   whyIntro: (/** @type {string} */ what, /** @type {string} */ before, /** @type {string} */ now) =>
     `${what}: ${before} before anything was known, ${now} now. What each fact changes:`,
@@ -151,7 +154,7 @@ export const TEXTS = {
   helpTitle: "How this page works",
   helpText: [
     "Click a value to say that it is so; click it again to take it back. Every other number moves at once: these are exact conditional probabilities, computed by the model inside this page. Nothing is sent anywhere.",
-    "Blue bars are what is believed now, pale bars what was believed before; orange is what you know.",
+    "Blue bars are what is believed now, pale bars what was believed before; orange is what you know. Of two values the bar is about the one with the blue line.",
   ],
   keys: /** @type {[string, string][]} */ ([
     ["↑ ↓", "move through the variables"],

@@ -1,7 +1,7 @@
 // @ts-check
 // The list of variables: one row each, with bars for now and before, and ways to set a value.
 import { button, el, fill, setShare } from "./dom.js";
-import { number, percent, points } from "./format.js";
+import { givenNumber, number, percent, points } from "./format.js";
 import { curve } from "./charts.js";
 import { State } from "./state.js";
 import { TEXTS } from "./texts.js";
@@ -91,7 +91,7 @@ class ValueRow extends Row {
       value,
       node: el("span", { class: "bar", "aria-hidden": "true" }, el("i", { class: "now" }), el("i", { class: "was" })),
       share: el("span", { class: "share" }),
-      change: el("span", { class: "change" }),
+      change: el("span", { class: "change", title: TEXTS.changeTitle }),
       label: el("span", { class: "label" }),
       line: /** @type {any} */ (null),
     };
@@ -196,7 +196,8 @@ class NumberRow extends Row {
     this.node.append(
       el("div", { class: "head" }, this.name, this.text),
       this.picture,
-      el("div", { class: "setter" }, this.slider, this.input, this.clear),
+      this.slider,
+      el("div", { class: "setter" }, this.input, this.clear),
     );
   }
   likely() {
@@ -223,7 +224,7 @@ class NumberRow extends Row {
     const own = shown.curves.find((found) => found.column === this.column);
     const before = reference.answer.curves.find((found) => found.column === this.column);
     const set = facts.get(this.column);
-    const said = set !== undefined ? number(set, this.variable.whole) : own ? this._text(own) : "–";
+    const said = set !== undefined ? givenNumber(set) : own ? this._text(own) : "–";
     this.text.textContent = said;
     fill(
       this.picture,
