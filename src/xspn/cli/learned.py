@@ -13,12 +13,13 @@ from xspn.cli.inputs import columns_of, matching, refuse_options
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.errors import DataError, ParameterError
 from xspn.data.frames import is_parquet
-from xspn.data.schema import Schema
+from xspn.data.provenance import Provenance
 from xspn.data.table import Table
 from xspn.estimators import XSPN, XSPNClassifier
 from xspn.estimators.base import training_data
 from xspn.estimators.explanation import context_in_words
 from xspn.graph.graph import Graph
+from xspn.inference.composition import Composition
 from xspn.learning.config import LearnConfig
 from xspn.learning.policy import Operation
 from xspn.learning.source import source_of
@@ -48,7 +49,7 @@ def learn_model(train: Table, valid: Table | None, settings: dict[str, Any], tar
     if target is None:
         model = XSPN(**settings).fit(train, X_valid=valid)
         circuit = model.circuit_
-        trace = trace_in_words(model.trace_, train.schema)
+        trace = trace_in_words(model.trace_, circuit)
         score: Score = circuit.log_likelihood
         parts = parts_of(model)
     else:
@@ -107,6 +108,11 @@ def _classifier(train: Table, settings: dict[str, Any], target: int) -> tuple[Ci
     classes = [int(code) for code in model.classes_]
     order = [*others, target]
     circuit = Circuit.of_schema(model.circuit_.graph, schema.take(order).with_codes(len(others), classes))
+    codes = np.asarray(train.codes[known], dtype=np.float64)[:, order]
+    codes[:, -1] = np.searchsorted(classes, codes[:, -1])
+    own = {name: value for name, value in settings.items() if name not in ("random_state", "n_jobs", "verbose")}
+    learned_by = Provenance.of("XSPNClassifier", own, settings.get("random_state"), codes, circuit.schema)
+    circuit = circuit.with_provenance(learned_by)
 
     def score(table: AnyArray) -> FloatArray:
         codes = np.asarray(table, dtype=np.float64)[:, order]
@@ -144,9 +150,9 @@ def _reference_models(train: Table, settings: dict[str, Any]) -> dict[str, Score
     return {"independent_variables": fitted("factorized"), "chow_liu_tree": tree}
 
 
-def trace_in_words(trace: Trace, schema: Schema) -> list[dict[str, Any]]:
+def trace_in_words(trace: Trace, circuit: Circuit) -> list[dict[str, Any]]:
     """Return the learner's decisions as plain values."""
-    names = schema.shown_names
+    names, composition = circuit.schema.shown_names, Composition(circuit.graph)
 
     def evidence(entry: TraceEntry) -> str | None:
         return None if entry.test is None else describe_test(entry.test, lambda i: names[entry.variables[i]])
@@ -159,7 +165,7 @@ def trace_in_words(trace: Trace, schema: Schema) -> list[dict[str, Any]]:
             "detail": entry.detail,
             "rows": round(float(entry.rows), 6),
             "variables": [names[v] for v in entry.variables],
-            "where": context_in_words(trace, entry, schema),
+            "where": context_in_words(trace, entry, circuit, composition),
             "evidence": evidence(entry),
             "p_value": None if entry.test is None else float(entry.test.p_value),
         }
@@ -192,7 +198,7 @@ def learn_on_cluster(args: argparse.Namespace, settings: dict[str, Any]) -> Lear
     choosing = None if settings.get("quality", "fast") == "fast" else valid
     model = XSPN(**settings).fit(table, X_valid=choosing, checkpoint=args.checkpoint)
     circuit = model.circuit_
-    trace = trace_in_words(model.trace_, circuit.schema)
+    trace = trace_in_words(model.trace_, circuit)
 
     def report() -> dict[str, Any]:
         types = [domain.kind for domain in circuit.domains if domain is not None]
