@@ -112,7 +112,7 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
 def run(args: argparse.Namespace) -> int:
     """Read, learn, write, report."""
     from xspn.core.files import json_value
-    from xspn.io.files import save
+    from xspn.io.files import notes_of, save
     from xspn.io.json_format import to_json
 
     table_of_its_own = args.valid if args.valid is not None and _fraction(args.valid) is None else None
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         report = learned.report()
     notes = json_value({"learned": report, "trace": learned.trace})
     if args.output == STDOUT:
-        write_utf8(to_json(learned.circuit, notes=notes) + "\n")
+        write_utf8(to_json(learned.circuit, notes=notes_of(learned.circuit, notes)) + "\n")
         return 0
     save(learned.circuit, args.output, notes=notes)
     if args.json:

@@ -5,14 +5,13 @@ from typing import Any, Self
 from xspn.circuit import Circuit
 from xspn.core.random import RandomState, generator
 from xspn.data.table import binary_table
-from xspn.estimators.base import all_or_nothing
-from xspn.estimators.segmenting import SegmentTransformer
+from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.graph.graph import Graph
 from xspn.learning.data import BinaryData
 from xspn.learning.mevm import MEVMOptions, Structure, fit_mevm
 
 
-class MEVM(SegmentTransformer):
+class MEVM(DensityEstimator):
     """A mixture of products of exchangeable blocks, learned by EM: a shallow exchangeability-aware circuit.
 
     Each component partitions the variables into blocks of its own. The blocks are found anew, from the rows

@@ -30,16 +30,7 @@ from xspn.data.domain import Domain
 from xspn.graph.graph import Edges, Graph, levels_of, merged_domains
 from xspn.graph.nodes import LeafNode, Node, Product, Scope, Sum, why_not_disjoint, why_not_equal
 from xspn.io.container import packed_file, unpacked_file
-from xspn.io.json_format import (
-    UNUSABLE,
-    check_nodes,
-    columns_in_head,
-    columns_of_head,
-    head_of_columns,
-    notes_of,
-    shown_error,
-    with_provenance,
-)
+from xspn.io.json_format import UNUSABLE, check_nodes, columns_in_head, columns_of_head, head_of_columns, shown_error
 from xspn.leaves.base import Leaf, cut, leaves
 
 FORMAT, SCHEMA = "xspn-circuit", 1
@@ -58,7 +49,7 @@ def to_binary(circuit: Circuit, notes: dict[str, Any]) -> list[bytes | memoryvie
     arrays["kind"], arrays["child"] = small_integers(kind), small_integers(graph.edges.child)
     arrays["arity"] = small_integers(np.diff(graph.edges.begin)[kind < LEAF])
     arrays["weight"] = np.concatenate([np.empty(0), *(node.weights for node in sums)])
-    head = {"format": FORMAT, "schema": SCHEMA, **head_of_columns(circuit.schema), "notes": notes_of(circuit, notes)}
+    head = {"format": FORMAT, "schema": SCHEMA, **head_of_columns(circuit.schema), "notes": notes}
     return packed_file({**head, "families": families}, arrays)
 
 
@@ -72,8 +63,7 @@ def from_binary(content: bytes, source: str) -> tuple[Circuit, dict[str, Any]]:
         n_variables = columns_in_head(head, source)
         with np.errstate(all="ignore"):  # numbers that are none are refused, not warned of
             graph = _Builder(head["families"], arrays, n_variables).graph()
-        circuit = Circuit.of_schema(graph, columns_of_head(head, graph.domains, source))
-        return with_provenance(circuit, notes, source), notes
+        return Circuit.of_schema(graph, columns_of_head(head, graph.domains, source)), notes
     except UNUSABLE as error:
         raise FormatError(f"{source}: the content does not form a circuit ({shown_error(error)})") from error
 

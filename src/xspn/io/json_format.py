@@ -43,7 +43,6 @@ from typing import Any, NoReturn
 from xspn.circuit import Circuit
 from xspn.core.errors import FormatError, XSPNError
 from xspn.data.domain import Domain
-from xspn.data.provenance import Provenance
 from xspn.data.schema import Schema
 from xspn.graph.graph import Graph, from_records
 from xspn.graph.nodes import Node, Sum
@@ -60,7 +59,6 @@ MOST_NODES = 100_000_000
 _PLAIN_TYPE = r"(bool|boolean|object|str|string|double|float|large_string|u?int(8|16|32|64)|float(16|32|64|128)?)"
 _TYPE = re.compile(rf"(category(\[.{{1,80}}\])?|Sparse\[.{{1,80}}\]|{_PLAIN_TYPE}(\[[\w, ]{{1,40}}\])?)", re.IGNORECASE)
 FORMAT = "xspn-circuit"
-PROVENANCE = "provenance"  # among the notes
 SCHEMA = 2
 KEYS = {1: ("names", "domains", "nodes"), 2: ("names", "domains", "labels", "dtypes", "nodes")}
 OPTIONAL = ("names", "labels", "dtypes")  # null where there are none
@@ -158,7 +156,6 @@ def to_json(circuit: Circuit, indent: int | None = None, notes: dict[str, Any] |
         Bernoulli(0, p=0.1)
     """
     own = circuit.schema
-    notes = notes_of(circuit, notes)
     check_depth(notes, "notes")
     content: dict[str, Any] = {**head_of_columns(own), "nodes": plain_nodes(circuit.graph)}
     ordered = any(domain is not None and domain.ordered for domain in own.domains)
@@ -166,19 +163,6 @@ def to_json(circuit: Circuit, indent: int | None = None, notes: dict[str, Any] |
     content = {key: content[key] for key in KEYS[schema]} | ({"notes": notes} if notes else {})
     head = {"format": FORMAT, "schema": schema, "digest": _digest(content)}
     return json.dumps({**head, **content}, indent=indent, allow_nan=False, ensure_ascii=False)
-
-
-def notes_of(circuit: Circuit, notes: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what a file holds beside the circuit: the notes, and among them where the circuit comes from."""
-    known = {} if circuit.provenance is None else {PROVENANCE: circuit.provenance.to_plain()}
-    return {**known, **(notes or {})}
-
-
-def with_provenance(circuit: Circuit, notes: dict[str, Any], source: str) -> Circuit:
-    """Return the circuit that knows where it comes from, if the notes tell it."""
-    if PROVENANCE not in notes:
-        return circuit
-    return circuit.with_provenance(Provenance.from_plain(notes[PROVENANCE], source))
 
 
 def head_of_columns(columns: Schema) -> dict[str, Any]:
@@ -289,8 +273,7 @@ def from_json(text: str, source: str = "JSON text") -> Circuit:
 def from_json_with_notes(text: str, source: str = "JSON text") -> tuple[Circuit, dict[str, Any]]:
     """Return the circuit of a JSON text and the notes beside it, if there are any."""
     data = _parse(text, source)
-    notes = data.get("notes") or {}
-    return with_provenance(_build(data, source), notes, source), notes
+    return _build(data, source), data.get("notes") or {}
 
 
 def _parse(text: str, source: str) -> dict[str, Any]:
