@@ -16,17 +16,12 @@ from xspn.data.frames import is_parquet
 from xspn.data.provenance import Provenance
 from xspn.data.table import Table
 from xspn.estimators import XSPN, XSPNClassifier
-from xspn.estimators.base import training_data
 from xspn.estimators.explanation import context_in_words
-from xspn.graph.graph import Graph
+from xspn.estimators.reference import Score, reference_model
 from xspn.inference.composition import Composition
-from xspn.learning.config import LearnConfig
 from xspn.learning.policy import Operation
-from xspn.learning.source import source_of
-from xspn.learning.task import Rows, Task
 from xspn.learning.trace import Trace, TraceEntry, describe_test
 
-Score = Callable[[AnyArray], FloatArray]  # the log-likelihood of each row of codes
 NOT_OUT_OF_CORE = ("target", "domains", "delimiter", "missing")
 
 
@@ -56,7 +51,11 @@ def learn_model(train: Table, valid: Table | None, settings: dict[str, Any], tar
         circuit, score = _classifier(train, settings, target)
 
     def report() -> dict[str, Any]:
-        scores = {"this_model": score, **_reference_models(train, settings)}
+        smoothing = settings.get("smoothing")
+        scores: dict[str, Score | None] = {"this_model": score}
+        scores["independent_variables"] = reference_model(train, "factorized", smoothing)
+        binary = train.schema.are_binary
+        scores["chow_liu_tree"] = reference_model(train, "chow_liu", smoothing) if binary else None
         new = [] if target is None or valid is None else _new_classes(train, valid, target)
         return {
             "rows": len(train),
@@ -130,24 +129,6 @@ def _means(score: Score | None, train: Table, valid: Table | None) -> dict[str, 
         return {"train": None, "held_out": None}
     held_out = None if valid is None else float(score(valid.codes).mean())
     return {"train": float(score(train.codes).mean()), "held_out": held_out}
-
-
-def _reference_models(train: Table, settings: dict[str, Any]) -> dict[str, Score | None]:
-    """Return what the model is compared with: independent variables, and a Chow-Liu tree of binary ones.
-
-    Each is one leaf learner's answer to the whole table; nothing is searched for.
-    """
-    data = training_data(train)
-    n_rows, n_variables = data.shape
-    whole = source_of(data).slice_of(Task(Rows(np.arange(n_rows), data.weights), np.arange(n_variables), 0))
-
-    def fitted(name: str) -> Score:
-        smoothing = {"smoothing": settings["smoothing"]} if "smoothing" in settings else {}
-        leaf = whole.leaf(LearnConfig(leaf_learner=name, exchangeability=None, **smoothing))
-        return Circuit.of_graph(Graph(leaf.node, n_variables)).log_likelihood
-
-    tree = fitted("chow_liu") if train.schema.are_binary else None
-    return {"independent_variables": fitted("factorized"), "chow_liu_tree": tree}
 
 
 def trace_in_words(trace: Trace, circuit: Circuit) -> list[dict[str, Any]]:
