@@ -21,6 +21,7 @@ FEWEST = 3  # bits of one direction that are counted in one phrase
 FEW = 0.25  # of such bits, that are one: few
 MOST_PHRASES = 2  # of a name
 WORTH, LEAST = 0.15, 0.1  # of the first phrase's information, and in nats: what a second one must tell
+SAID_FIRST = 0.3  # of the most telling phrase's information: what there is more of is said before what there is less of
 NAMES, LONGEST = 22, 60  # letters for variables in a phrase, and for a name
 DIRECTIONS = ("lower", "low", "higher", "high")
 UNMARKED = "no marks"
@@ -60,23 +61,22 @@ def context_names(composition: Composition, mixture: Node, schema: Schema) -> li
     nodes = [context for _, context in contexts]
     decided = composition.deciding(nodes) if 1 < len(nodes) <= MOST_COMPARED else {}
     found = [phrases_of(composition, node, mixture, schema, decided) for node in nodes]
-    names = [_name(own) for own in found]
-    places: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        places.setdefault(name, []).append(place)
+    chosen = [_chosen(own) for own in found]
+    places: dict[tuple[str, ...], list[int]] = {}
+    for place, texts in enumerate(chosen):
+        places.setdefault(tuple(sorted(texts)), []).append(place)
     for alike in places.values():
         if 1 < len(alike) <= MOST_COMPARED:
             among = [contexts[place] for place in alike]
             for place in alike:  # what tells it from those that would have the same name
-                own = phrases_of(composition, nodes[place], among, schema, {})
-                first = found[place][0]
-                names[place] = _name([first, *(one for one in own if one.text != first.text)])
-    return _numbered(names)
+                own, first = phrases_of(composition, nodes[place], among, schema, {}), found[place][0]
+                chosen[place] = _chosen([first, *(one for one in own if one.text != first.text)])
+    return _numbered([shortened(", ".join(texts), LONGEST) for texts in chosen])
 
 
 def context_name(composition: Composition, context: Node, mixture: Node, schema: Schema) -> str:
     """Return the name of one context among others, which need not be unique."""
-    return _name(phrases_of(composition, context, mixture, schema, {}))
+    return shortened(", ".join(_chosen(phrases_of(composition, context, mixture, schema, {}))), LONGEST)
 
 
 def mark_in_words(mark: Mark, schema: Schema) -> str:
@@ -120,15 +120,15 @@ def _numbered(names: list[str]) -> list[str]:
     return out
 
 
-def _name(phrases: Sequence[Phrase]) -> str:
+def _chosen(phrases: Sequence[Phrase]) -> list[str]:
+    """Return the phrases that make a name: the first, and one more if it tells much and there is room."""
     chosen = [phrases[0].text]
     for phrase in phrases[1:]:
-        longer = ", ".join([*chosen, phrase.text])
-        if len(chosen) == MOST_PHRASES or len(longer) > LONGEST:
+        if len(chosen) == MOST_PHRASES or len(", ".join([*chosen, phrase.text])) > LONGEST:
             break
         if phrase.information >= max(LEAST, WORTH * phrases[0].information):
             chosen.append(phrase.text)
-    return shortened(", ".join(chosen), LONGEST)
+    return chosen
 
 
 def phrases_of(
@@ -152,9 +152,14 @@ def phrases_of(
             found += [Phrase(mark_in_words(mark, schema), (mark,)) for mark in own]
     if not found:
         return [Phrase(_by_blocks(composition, context, schema))]
-    return sorted(
-        found, key=lambda one: (not decided.keys() & set(one.variables), -round(one.information, 6), one.variables)
-    )
+    enough = SAID_FIRST * max(one.information for one in found)
+
+    def rank(one: Phrase) -> tuple[bool, bool, float, tuple[int, ...]]:
+        """What decides comes first, then what there is more of, if it tells enough."""
+        lower = not one.marks[0].is_high or one.information < enough
+        return not decided.keys() & set(one.variables), lower, -round(one.information, 6), one.variables
+
+    return sorted(found, key=rank)
 
 
 def _group_of(
@@ -187,13 +192,23 @@ def _counted(marks: list[Mark], schema: Schema) -> Phrase:
     variables = tuple(sorted(mark.variable for mark in marks))
     names = [printable(schema.shown_name(v)) for v in variables]
     stems = {_stem(name) for name in names}
-    shown = f"{stems.pop()}*" if len(stems) == 1 else listed(names, NAMES)
+    shown = f"{stems.pop()}*" if len(stems) == 1 else _first_names(names)
     here = sum(mark.here for mark in marks) / len(marks)
     words = ("many" if here >= MOSTLY else "more", "few" if here <= FEW else "fewer")
     word = words[0 if marks[0].is_high else 1]
     labels = schema.meanings[variables[0]]
     value = "" if labels is None else f"={printable(str(labels[1]))}"
     return Phrase(f"{word} {shown}{value}", tuple(marks))
+
+
+def _first_names(names: list[str]) -> str:
+    """Return as many names as there is room for, in a form that is one word of a name."""
+    shown = names[:1]
+    for name in names[1:]:
+        if len("/".join([*shown, name])) > NAMES:
+            return f"{'/'.join(shown)}/…"
+        shown.append(name)
+    return "/".join(shown)
 
 
 def _by_blocks(composition: Composition, context: Node, schema: Schema) -> str:

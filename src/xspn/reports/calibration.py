@@ -121,12 +121,15 @@ def reliability(circuit: Circuit, codes: FloatArray, columns: Sequence[int], qua
 
 def conditionals(circuit: Circuit, rows: FloatArray, variable: int, values: FloatArray) -> FloatArray:
     """Return P(variable = value | the rest of the row), in proportion for numbers: (rows, values), sums of one."""
-    logs = np.empty((len(rows), len(values)))
-    own = rows.copy()
-    for place, value in enumerate(values):
-        own[:, variable] = value
-        logs[:, place] = circuit.log_likelihood(own)
+    logs = with_values(circuit, rows, variable, values)
     return np.asarray(np.exp(logs - logsumexp_quiet(logs, axis=1)[:, None]))
+
+
+def with_values(circuit: Circuit, rows: FloatArray, variable: int, values: FloatArray) -> FloatArray:
+    """Return the log-likelihood of each row with each of some values of a variable: (rows, values)."""
+    every = np.repeat(rows, len(values), axis=0)
+    every[:, variable] = np.tile(values, len(rows))
+    return circuit.log_likelihood(every).reshape(len(rows), len(values))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ SIGNS = re.compile(r"([\\`*_{}\[\]()#+!|<>&~])")  # of Markdown, and of the HTML
 STYLE = """
 :root { color-scheme: light; }
 body { font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; color: #222; background: #fff;
-  max-width: 1080px; margin: 2rem auto 4rem; padding: 0 1.2rem; overflow-wrap: anywhere; }
+  max-width: 1080px; margin: 2rem auto 4rem; padding: 0 1.2rem; overflow-wrap: break-word; }
 h1 { font-size: 1.7rem; margin: 0 0 .2rem; } h2 { font-size: 1.25rem; margin: 2.4rem 0 .5rem; padding-top: .8rem;
   border-top: 1px solid #d8dde2; } h3 { font-size: 1.02rem; margin: 1.5rem 0 .3rem; }
 p, ul { margin: .45rem 0; max-width: 54rem; } li { margin: .2rem 0; }
@@ -118,7 +118,8 @@ class Document:
 
 
 def _text(text: str) -> str:
-    return html.escape(printable(text))
+    """Return a text as HTML shows it; no line ends before a percent sign."""
+    return html.escape(printable(text)).replace(" %", "&nbsp;%")
 
 
 def _html(block: Block) -> str:

@@ -75,7 +75,11 @@ def rows_picture(rows: RowScores) -> bytes:
         edges = np.linspace(*ENDS, 61)
         axes.hist(inside, bins=edges.tolist(), color=BLUE, alpha=0.85, zorder=3)
         axes.axvline(0, color=FAINT, linewidth=1, zorder=2)
-        axes.set_yscale("symlog", linthresh=10)
+        axes.set_yscale("symlog", linthresh=10)  # single rows are seen beside thousands
+        most = max(10, int(np.histogram(inside, edges)[0].max(initial=1)))
+        ticks = [0, 5, *(10**k for k in range(1, 1 + int(np.log10(most))))]
+        axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+        axes.set_ylim(0, 1.25 * most)
         axes.set_xlabel(
             "deviations below what the model expects of a row with the same cells (odd rows are on the right)"
         )

@@ -87,10 +87,10 @@ def rows_to_score(
         return Rows(train, scored, circuit, how, False)
     if not known.knows(codes, circuit.schema):
         how = (
-            f"By its digest the model was learned from other rows than these. Scored are {mask.sum():,} of these; the "
-            "simple models are learned from the rest of them."
+            "These are not the rows that the model was learned from, as their digest tells: they are others, or some "
+            f"of them are. Scored are {mask.sum():,} of them; the simple models are learned from the rest."
         )
-        return Rows(train, scored, circuit, how, True)
+        return Rows(train, scored, circuit, how, False)
     again = _learned_again(circuit, train, refit)
     if again is None:
         how = (

@@ -5,6 +5,7 @@ is compared with rows that the model draws, of which the same cells are looked a
 their deviations. A cell is odd if another value would be much likelier, given the rest of the row.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from xspn.circuit import Circuit
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.data.schema import Schema
 from xspn.leaves import Atom
-from xspn.reports.calibration import conditionals
+from xspn.reports.calibration import conditionals, with_values
 
 DRAWN = 1000  # rows to compare with
 FEWEST_DRAWN = 100
@@ -79,6 +80,7 @@ class CellScores:
         odd: The fraction of them that is odd.
         odd_drawn: The same of rows that the model draws, with the same cells observed.
         n_rows: How many rows were looked at: all, or the oddest ones.
+        of_rows: The oddest cell of each row that was looked at and has one.
     """
 
     cells: tuple[OddCell, ...]
@@ -86,6 +88,7 @@ class CellScores:
     odd: float
     odd_drawn: float
     n_rows: int
+    of_rows: Mapping[int, OddCell]
 
 
 def odd_rows(circuit: Circuit, codes: FloatArray) -> RowScores:
@@ -120,21 +123,26 @@ def odd_cells(circuit: Circuit, codes: FloatArray, rows: RowScores, most: int) -
     drawn = circuit.sample(len(own), random_state=SEED + 1) if len(own) else own
     drawn = np.where(np.isnan(own), np.nan, drawn)
     found: list[OddCell] = []
+    of_rows: dict[int, OddCell] = {}
     n_cells = n_odd = n_odd_drawn = 0
     for v in range(len(schema)):
         times, likelier, seen = _likelier(circuit, own, v, codes[:, v])
         n_cells += int(seen.sum())
         n_odd += int((times >= ODD).sum())
         n_odd_drawn += int((_likelier(circuit, drawn, v, codes[:, v])[0] >= ODD).sum())
-        for place in np.argsort(-times, kind="stable")[:most].tolist():
-            if times[place] > 1:
-                cell = OddCell(
-                    int(looked_at[place]), v, float(own[place, v]), float(likelier[place]), float(times[place])
-                )
-                found.append(cell)
+        for place in np.flatnonzero(times > 1).tolist():
+            cell = OddCell(int(looked_at[place]), v, float(own[place, v]), float(likelier[place]), float(times[place]))
+            if cell.row not in of_rows or cell.times > of_rows[cell.row].times:
+                of_rows[cell.row] = cell
+        first = np.argsort(-times, kind="stable")[:most]
+        found += [
+            OddCell(int(looked_at[i]), v, float(own[i, v]), float(likelier[i]), float(times[i]))
+            for i in first.tolist()
+            if times[i] > 1
+        ]
     found.sort(key=lambda cell: (-cell.times, cell.row, cell.column))
     total = max(1, n_cells)
-    return CellScores(tuple(found[:most]), n_cells, n_odd / total, n_odd_drawn / total, len(own))
+    return CellScores(tuple(found[:most]), n_cells, n_odd / total, n_odd_drawn / total, len(own), of_rows)
 
 
 def _size(schema: Schema, variable: int) -> int | None:
@@ -159,7 +167,8 @@ def _likelier(
             return times, best, seen
         own = rows[seen]
         values = np.unique(np.quantile(others, GRID, method="nearest"))
-        table = np.exp(_relative(circuit, own, variable, values))
+        gain = with_values(circuit, own, variable, values) - circuit.log_likelihood(own)[:, None]
+        table = np.exp(np.minimum(gain, 700.0))
         chosen = table.argmax(axis=1)
         times[seen], best[seen] = table.max(axis=1), values[chosen]
         return times, best, seen
@@ -176,13 +185,3 @@ def _atoms(circuit: Circuit, variable: int) -> list[float]:
     """Return the numbers of a real column that have a probability of their own."""
     found = {leaf.value for leaf in circuit.graph.leaves if isinstance(leaf, Atom) and leaf.variables == (variable,)}
     return sorted(found)
-
-
-def _relative(circuit: Circuit, rows: FloatArray, variable: int, values: FloatArray) -> FloatArray:
-    """Return log density of rows with other values of a variable, less that of the rows as they are."""
-    own, before = rows.copy(), circuit.log_likelihood(rows)
-    out = np.empty((len(rows), len(values)))
-    for place, value in enumerate(values):
-        own[:, variable] = value
-        out[:, place] = circuit.log_likelihood(own) - before
-    return np.minimum(out, 700.0)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
@@ -135,7 +136,8 @@ def report(
     tested = None if test is None else _rows_of(model, test, "test")[1]
     if tested is not None and len(tested) == 0:
         raise DataError("test: found 0 rows; at least one is needed")
-    findings = _findings(circuit, codes, tested, refit)
+    with threadpool_limits(1, user_api="blas"):  # many small problems: threads would wait for each other
+        findings = _findings(circuit, codes, tested, refit)
     writer = _Writer(circuit, codes, findings, row_name or (lambda row: f"row {row}"))
     found = Report(findings, writer.document(title or "Report on a model"))
     if path is not None:
@@ -200,8 +202,8 @@ class _Writer:
         scores = {score.name: score for score in self.findings.scores}
         mine = scores["this model"]
         gain = (
-            f"It predicts {'new rows' if self.findings.rows.are_new else 'rows'} {_signed(mine.gain)} nats a row "
-            f"{'better' if mine.gain >= 0 else 'worse'} than independent columns do (± {_number(mine.error)})."
+            f"It predicts {'new rows' if self.findings.rows.are_new else 'rows'} {abs(mine.gain):.3g} nats a row "
+            f"{'better' if mine.gain >= 0 else 'worse'} than independent columns do (± {mine.error:.2g})."
         )
         return (
             f"A circuit of {counted(size.nodes, 'node')} and {counted(size.parameters, 'parameter')} for "
@@ -269,7 +271,7 @@ class _Writer:
         out.add(Heading("Fit", anchor="fit"), Paragraph(found.rows.how))
         rows = []
         for score in found.scores:
-            gain = "" if score.name == "independent columns" else f"{_signed(score.gain)} ± {_number(score.error)}"
+            gain = "" if score.name == "independent columns" else f"{_signed(score.gain)} ± {score.error:.2g}"
             impossible = f"{score.impossible:,}" if score.impossible else ""
             each = _number(score.mean / cells) if cells else ""
             rows.append((score.name, _number(score.mean, 3), each, gain, impossible))
@@ -369,7 +371,8 @@ class _Writer:
                 Paragraph(
                     "Strength says whether columns of a group go together or are only alike: lift is how many times "
                     "as often two are one together as if each went its own way, ICC their correlation (0: each on its "
-                    "own). No strength is shown where a group is as good as independent."
+                    "own), κ the agreement of categories beyond chance, mean |r| the size of correlations between "
+                    "columns of different kinds. No strength is shown where a group is as good as independent."
                 ),
                 Grid(
                     tuple("strength" if single and header[p] == "strength here" else header[p] for p in chosen),
@@ -397,12 +400,11 @@ class _Writer:
             ),
             Picture(rows_picture(rows), "Histogram of how odd the rows are"),
         )
-        known = {cell.row: cell for cell in reversed(cells.cells)}
         table = []
         for place in rows.order[:MOST_ODD].tolist():
             if np.isnan(rows.deviations[place]):
                 continue
-            cell = known.get(place)
+            cell = cells.of_rows.get(place)
             table.append(
                 (
                     self.row_name(place),
