@@ -15,7 +15,7 @@ from xspn.cli.output import STDOUT, add_formula_option, check_outputs, print_jso
 from xspn.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from xspn.inference.segments import Segments
+    from xspn.inference.segments import Group, Segments
     from xspn.inference.strength import Strength
 
 
@@ -52,8 +52,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.json:
         return print_json(_plain(found))
-    say(str(found).splitlines()[0])
-    for line in str(found).splitlines()[1:]:
+    for line in str(found).splitlines():
         say(line)
     return 0
 
@@ -75,16 +74,18 @@ def _plain(found: "Segments") -> dict[str, Any]:
                     }
                     for mark in own.marks
                 ],
-                "groups": [
-                    {
-                        "columns": list(group.columns), "law": group.law, "node": group.node,
-                        "here": _strength(group.strength), "overall": _strength(group.overall),
-                    }
-                    for group in own.groups
-                ],
+                "groups": [_group(group) for group in own.groups],
             }
             for own in found
         ],
+        "common": [_group(group) for group in found.common],
+    }  # fmt: skip
+
+
+def _group(group: "Group") -> dict[str, Any]:
+    return {
+        "columns": list(group.columns), "law": group.law, "node": group.node,
+        "here": _strength(group.strength), "overall": _strength(group.overall),
     }  # fmt: skip
 
 

@@ -38,7 +38,8 @@ class SegmentTransformer(TransformerMixin, DensityEstimator):  # type: ignore[mi
 
     @answers_by_partition(lambda model: {"width": len(model.get_feature_names_out())})
     def _responsibilities(self, X: Any) -> FloatArray:
-        return self.circuit_.responsibilities(self._query_rows(X))
+        rows = self._query_rows(X)
+        return self.circuit_.responsibilities(rows)
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the segments, which are the columns of `transform`.

@@ -58,7 +58,8 @@ class Mark:
 
     Attributes:
         variable: The variable.
-        value: The value that is more, or less, frequent; for bits always 1, None for real variables.
+        value: The value that is more, or less, frequent; for bits always 1, None for real variables. Of several the
+            one that there is most more of, unless there is twice as much less of another.
         here: Its probability in the context, or the mean of a real variable.
         overall: The same in all contexts together.
         information: How much the variable tells, in nats a row.
@@ -263,5 +264,11 @@ def _mark(variable: int, here: Marginal, overall: Marginal) -> Mark:
     own, all_of_them = here.probabilities, overall.probabilities[: len(here.probabilities)]
     seen = (own > 0) & (all_of_them > 0)
     terms = own[seen] * np.log(own[seen] / all_of_them[seen])
-    value = 1 if len(own) == 2 else int(np.argmax(np.abs(own - all_of_them)))
+    value = 1 if len(own) == 2 else _telling_value(own - all_of_them)
     return Mark(variable, value, float(own[value]), float(all_of_them[value]), max(0.0, float(terms.sum())), shift)
+
+
+def _telling_value(more: FloatArray) -> int:
+    """Return the value that there is most more of; that of which there is less only if this is twice as much."""
+    high, low = int(np.argmax(more)), int(np.argmin(more))
+    return high if 2 * more[high] >= -more[low] else low

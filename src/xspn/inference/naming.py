@@ -16,6 +16,7 @@ from xspn.inference.composition import Composition, Mark
 from xspn.inference.strength import strength_of
 
 SURE, MOSTLY = 0.9, 0.5  # a value without further words, and with "mostly"
+ROUNDING = 1e-9
 FAR = 0.5  # deviations: a mean that is further away is high or low, others are higher or lower
 FEWEST = 3  # bits of one direction that are counted in one phrase
 FEW = 0.25  # of such bits, that are one: few
@@ -97,13 +98,13 @@ def mark_in_words(mark: Mark, schema: Schema) -> str:
     if size == 2 and schema.labels[mark.variable] is None:
         if mark.is_high:
             return name if chance >= MOSTLY else f"more {name}"
-        return f"no {name}" if chance <= 1 - SURE else f"less {name}"
+        return f"no {name}" if 1 - chance >= SURE - ROUNDING else f"less {name}"
     if size == 2 and not mark.is_high:
         chance, value = 1 - chance, 1 - value
     label = printable(str(schema.label(mark.variable, value)))
     if mark.is_high or size == 2:
-        return f"{'' if chance >= SURE else 'mostly ' if chance >= MOSTLY else 'more '}{name}={label}"
-    return f"{name}≠{label}" if chance <= 1 - SURE else f"less {name}={label}"
+        return f"{'' if chance >= SURE - ROUNDING else 'mostly ' if chance >= MOSTLY else 'more '}{name}={label}"
+    return f"{name}≠{label}" if 1 - chance >= SURE - ROUNDING else f"less {name}={label}"
 
 
 def _numbered(names: list[str]) -> list[str]:
@@ -170,7 +171,7 @@ def _group_of(
     decided: Mapping[int, object],
     stems: Mapping[str, int],
 ) -> object:
-    """Return what bits must share to be one phrase: direction, labels, and the stem of their names or a block."""
+    """Return what bits must share to be one phrase: direction, labels, and their names' stem, a block or chances."""
     domain, labels = schema.domains[mark.variable], schema.labels[mark.variable]
     if mark.variable in decided or domain is None or domain.cardinality != 2:
         return mark.variable
@@ -180,7 +181,7 @@ def _group_of(
     for place, block in enumerate(composition.parts(context).blocks):
         if mark.variable in block.variables:
             return ("block", place, mark.is_high, labels)
-    return mark.variable
+    return ("alike", round(mark.here, 1), round(mark.overall, 1), mark.is_high, labels)
 
 
 def _stem(name: str) -> str:

@@ -118,6 +118,7 @@ class Segments(Sequence[Segment]):
     Attributes:
         columns: The columns that the segments are about: all, unless some are independent of the choice.
         n_columns: The number of columns of the model.
+        common: Groups of columns that are independent of the choice: the same in all rows.
 
     Examples:
         >>> from xspn import Bernoulli, Circuit, Product
@@ -134,8 +135,10 @@ class Segments(Sequence[Segment]):
            marked by rain 99.5 % (30 %); umbrella 70 % (24 %)
     """
 
-    def __init__(self, segments: Sequence[Segment], columns: tuple[str, ...], n_columns: int) -> None:
-        self._segments, self.columns, self.n_columns = tuple(segments), columns, n_columns
+    def __init__(
+        self, segments: Sequence[Segment], columns: tuple[str, ...], n_columns: int, common: tuple[Group, ...] = ()
+    ) -> None:
+        self._segments, self.columns, self.n_columns, self.common = tuple(segments), columns, n_columns, common
 
     def __getitem__(self, place):  # type: ignore[no-untyped-def]
         return self._segments[place]
@@ -151,7 +154,7 @@ class Segments(Sequence[Segment]):
     def with_rows(self, rows: Sequence[float]) -> "Segments":
         """Return the same with the numbers of rows of a table."""
         own = [replace(segment, rows=float(n)) for segment, n in zip(self._segments, rows, strict=True)]
-        return Segments(own, self.columns, self.n_columns)
+        return Segments(own, self.columns, self.n_columns, self.common)
 
     def _heading(self) -> str:
         if len(self) == 1:
@@ -171,6 +174,9 @@ class Segments(Sequence[Segment]):
                 yield f"   marked by {marks}{f'; and {more} more' if more > 0 else ''}"
             for group in segment.groups[:MOST_GROUPS]:
                 yield f"   {group}"
+        if self.common:
+            yield "in all rows, whatever the segment:"
+            yield from (f"   {group}" for group in self.common[:MOST_GROUPS])
 
     def __repr__(self) -> str:
         return f"<{self._heading()}: {'; '.join(map(str, self))}>"
@@ -188,6 +194,8 @@ class Segments(Sequence[Segment]):
             body.append(
                 f"<tr><td><b>{escape(segment.name)}</b></td><td>{size}</td><td>{marks}</td><td>{groups}</td></tr>"
             )
+        for group in self.common[:MOST_GROUPS]:
+            body.append(f"<tr><td>{ALL_ROWS}</td><td></td><td></td><td>{escape(str(group))}</td></tr>")
         return f"<p>{escape(self._heading())}</p><table><tr>{head}</tr>{''.join(body)}</table>"
 
 
@@ -232,7 +240,11 @@ def segments_of(graph: Graph, schema: Schema, n_rows: float | None = None) -> Se
         reader.segment(name, weight, context, phrases_of(composition, context, mixture, schema, {}))
         for name, (weight, context) in zip(names, composition.contexts(mixture), strict=True)
     ]
-    return Segments(found, tuple(schema.shown_name(v) for v in mixture.scope), len(schema))
+    others = (
+        [] if mixture is graph.root else [own for own in composition.parts(graph.root).dependent if own is not mixture]
+    )
+    common = tuple(replace(reader.group(part), overall=None) for part in others)
+    return Segments(found, tuple(schema.shown_name(v) for v in mixture.scope), len(schema), common)
 
 
 class _Reader:

@@ -237,7 +237,7 @@ class _Drawing:
             own = [self.names[v] for v in part.variables]
             law = part.law(own, lambda code: shown(self.circuit.schema.label(first, code)))
             strength = strength_of(part, self.circuit.schema.domains)
-            if strength is not None and strength.measure != ABSOLUTE:
+            if strength is not None and strength.measure != ABSOLUTE and len(f"{law}; {strength}") <= LETTERS - 20:
                 law = f"{law}; {strength}"
         law = shortened(law, LETTERS - 20)
         return f"{listed(names, max(20, LETTERS - len(law) - 8))} ({len(names)}): {law}"

@@ -15,7 +15,7 @@ from xspn.core.errors import DataError, ParameterError, counted, printable
 from xspn.core.files import write_text
 from xspn.core.names import listed, shortened
 from xspn.estimators.base import DensityEstimator
-from xspn.inference.segments import MOST_GROUPS, MOST_MARKS, Segments, rows_in_words
+from xspn.inference.segments import ALL_ROWS, MOST_GROUPS, MOST_MARKS, Segments, rows_in_words
 from xspn.leaves.laws import percent
 from xspn.reports.calibration import Pair, Reliability, chosen_columns, pairs_of, reliability
 from xspn.reports.document import Document, Grid, Heading, Listing, Paragraph, Picture
@@ -28,6 +28,7 @@ MOST_LISTED = 40  # columns in a table
 MOST_SEGMENTS = 20
 MOST_ODD = 10
 FAR = 3.0  # standard errors
+FEWEST_ROWS, SMALL = 3, 0.01  # rows, and of all rows: smaller segments are tiny
 SHORT = 60  # letters of a cell
 DIFFERENT = 0.05  # of a frequency, or deviations of a mean: columns of which a limit is told
 
@@ -254,7 +255,7 @@ class _Writer:
         values = [1] if domain.cardinality == 2 else np.argsort(-found, kind="stable")[:3].tolist()
         more = ", …" if domain.cardinality > max(2, len(values)) else ""
         texts = [
-            ", ".join(f"{self._label(v, value)} {percent(float(p[value]))}" for value in values) + more
+            ", ".join(f"{self._label(v, value)}: {percent(float(p[value]))}" for value in values) + more
             for p in (found, model)
         ]
         return self.names[v], domain.kind, gone, texts[0], texts[1]
@@ -362,6 +363,10 @@ class _Writer:
             for segment in found[:MOST_SEGMENTS]
             for group in segment.groups[:MOST_GROUPS]
         ]
+        groups += [
+            (ALL_ROWS, listed(group.columns, 60), group.law, str(group.strength or ""), "")
+            for group in found.common[:MOST_GROUPS]
+        ]
         if groups:
             single = len(found) == 1
             header = ("segment", "columns", "law", "strength here", "in all rows")
@@ -417,6 +422,16 @@ class _Writer:
             )
         header = ("row", "cells", "log-likelihood", "expected", "deviations below", "oddest cell")
         out.add(Heading("The oddest rows", 3), Grid(header, tuple(table), frozenset(header[1:5])))
+        apart = self._apart()
+        if apart:
+            out.add(
+                Heading("Rows in segments of their own", 3),
+                Paragraph(
+                    "A model that has learned from an odd row may have made a segment for it, in which it is not odd. "
+                    f"These segments have fewer than {_number(self._tiny)} rows:"
+                ),
+                Listing(tuple(apart)),
+            )
         all_rows = "all rows" if cells.n_rows == len(self.codes) else f"the {cells.n_rows:,} oddest rows"
         out.add(
             Heading("The oddest cells", 3),
@@ -443,6 +458,25 @@ class _Writer:
                     frozenset({"times likelier"}),
                 )
             )
+
+    @property
+    def _tiny(self) -> float:
+        return max(FEWEST_ROWS, SMALL * len(self.codes))
+
+    def _apart(self) -> list[str]:
+        """Return the tiny segments, with the rows that belong to them."""
+        found = self.findings.segments
+        tiny = [place for place, own in enumerate(found) if own.rows is not None and own.rows < self._tiny]
+        if not tiny or not np.isfinite(self.findings.odd_rows.log_likelihood).all():
+            return []
+        belongs = self.circuit.responsibilities(self.codes).argmax(axis=1)
+        texts = []
+        for place in tiny:
+            rows = [self.row_name(row) for row in np.flatnonzero(belongs == place).tolist()]
+            if rows:
+                more = f" and {len(rows) - MOST_ODD} more" if len(rows) > MOST_ODD else ""
+                texts.append(f"{found[place].name}: {', '.join(rows[:MOST_ODD])}{more}")
+        return texts
 
     # -- limits and provenance -----------------------------------------------------------------------------------------
 
