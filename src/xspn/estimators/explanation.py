@@ -26,6 +26,7 @@ from xspn.leaves.laws import bars, percent
 PAGE = 40  # lines
 WIDTH = 120  # letters
 LEAST_NAMES = 44  # letters that names of a block get at least
+ROOM = 24  # letters beside a law: for indent and short names
 MARKED_NAMES = 24  # letters for names of one block that mark a context
 MOST_MARKS = 6  # groups of variables that mark a context, on a page
 MOST_WEIGHTS = 3  # of contexts inside a context, on a page
@@ -347,9 +348,11 @@ class _Writer:
         names = [self.names[v] for v in block.variables]
         law = block.law(names, self._label(block.variables[0]))
         node = self.graph.id_of(block)
-        tail = (
-            f"{law}{self._mean(block, law)}{self._strength(block)}{self._picture(block)} [{node}]{self._reason(node)}"
-        )
+        strength = self._strength(block)
+        end = f"{self._picture(block)} [{node}]{self._reason(node)}"
+        tail = f"{law}{self._mean(block, law)}{strength}{end}"
+        if strength and len(tail) > WIDTH - ROOM:  # the correlation is what tells more
+            tail = f"{law}{self._mean(block, law)}; {strength.rpartition(', ')[2]}{end}"
         return f"{self._named(block, max(LEAST_NAMES, WIDTH - len(tail) - 10))}: {tail}"
 
     def _mean(self, block: Leaf, law: str) -> str:

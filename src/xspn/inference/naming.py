@@ -56,7 +56,7 @@ def context_names(composition: Composition, mixture: Node, schema: Schema) -> li
         >>> dry = Product([Bernoulli(0, p=0.001), Bernoulli(1, p=0.05)])
         >>> c = Circuit(Sum([0.3, 0.7], [wet, dry]), names=["rain", "umbrella"])
         >>> context_names(Composition(c.graph), c.root, c.schema)
-        ['no rain, less umbrella', 'rain, umbrella']
+        ['no rain, no umbrella', 'rain, umbrella']
     """
     contexts = composition.contexts(mixture)
     nodes = [context for _, context in contexts]

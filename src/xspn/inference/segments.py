@@ -126,11 +126,11 @@ class Segments(Sequence[Segment]):
         >>> dry = Product([Bernoulli(0, p=0.001), Bernoulli(1, p=0.05)])
         >>> found = Circuit(Sum([0.3, 0.7], [wet, dry]), names=["rain", "umbrella"]).segments()
         >>> found.names
-        ('no rain, less umbrella', 'rain, umbrella')
+        ('no rain, no umbrella', 'rain, umbrella')
         >>> print(found)
         2 segments
-        1. no rain, less umbrella: 70 %
-           marked by no rain 0.1 % (30 %); less umbrella 5 % (24 %)
+        1. no rain, no umbrella: 70 %
+           marked by no rain 0.1 % (30 %); no umbrella 5 % (24 %)
         2. rain, umbrella: 30 %
            marked by rain 99.5 % (30 %); umbrella 70 % (24 %)
     """
