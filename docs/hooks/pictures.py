@@ -1,4 +1,4 @@
-"""Pictures, explorer pages and reports are made when the site is built: by the examples, and by the code that the pages show."""
+"""Pictures, explorer pages and reports are made when the site is built, by the examples and by what the pages show."""
 
 import re
 import subprocess
