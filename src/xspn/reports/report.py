@@ -29,6 +29,7 @@ MOST_SEGMENTS = 20
 MOST_ODD = 10
 FAR = 3.0  # standard errors
 FEWEST_ROWS, SMALL = 3, 0.01  # rows, and of all rows: smaller segments are tiny
+WORTH_LISTING = 100.0  # times likelier: another value, of a cell that is listed
 SHORT = 60  # letters of a cell
 DIFFERENT = 0.05  # of a frequency, or deviations of a mean: columns of which a limit is told
 
@@ -441,7 +442,10 @@ class _Writer:
                 f"{percent(cells.odd_drawn)}."
             ),
         )
-        if cells.cells:
+        listed_cells = [cell for cell in cells.cells if cell.times >= WORTH_LISTING]
+        if not listed_cells:
+            out.add(Paragraph(f"In none is another value {WORTH_LISTING:,.0f} times likelier: no list is needed."))
+        else:
             out.add(
                 Grid(
                     ("row", "column", "value", "likelier", "times likelier"),
@@ -453,7 +457,7 @@ class _Writer:
                             self._label(cell.column, cell.likelier),
                             _times(cell.times),
                         )
-                        for cell in cells.cells
+                        for cell in listed_cells
                     ),
                     frozenset({"times likelier"}),
                 )
@@ -522,6 +526,8 @@ class _Writer:
             out.add(Paragraph("The model does not say how it was learned."))
         else:
             same = "these rows" if known.knows(self.codes, self.schema) else "other rows, or part of these"
+            if known.held_out is not None and known.knows(self.findings.rows.train, self.schema):
+                same = "the rows of this table that were not held out"
             facts += [
                 ("learned by", f"{known.learner}, xspn {known.version}"),
                 ("seed", "none" if known.seed is None else str(known.seed)),
