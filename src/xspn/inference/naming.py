@@ -60,7 +60,7 @@ def context_names(composition: Composition, mixture: Node, schema: Schema) -> li
     """
     contexts = composition.contexts(mixture)
     nodes = [context for _, context in contexts]
-    decided = composition.deciding(nodes) if 1 < len(nodes) <= MOST_COMPARED else {}
+    decided = deciding(composition, nodes)
     found = [phrases_of(composition, node, mixture, schema, decided) for node in nodes]
     chosen = [_chosen(own) for own in found]
     places: dict[tuple[str, ...], list[int]] = {}
@@ -73,6 +73,11 @@ def context_names(composition: Composition, mixture: Node, schema: Schema) -> li
                 own, first = phrases_of(composition, nodes[place], among, schema, {}), found[place][0]
                 chosen[place] = _chosen([first, *(one for one in own if one.text != first.text)])
     return _numbered([shortened(", ".join(texts), LONGEST) for texts in chosen])
+
+
+def deciding(composition: Composition, contexts: list[Node]) -> Mapping[int, object]:
+    """Return the variables that are all but sure in each context, and not the same in all; of many contexts none."""
+    return composition.deciding(contexts) if 1 < len(contexts) <= MOST_COMPARED else {}
 
 
 def context_name(composition: Composition, context: Node, mixture: Node, schema: Schema) -> str:

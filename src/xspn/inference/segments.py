@@ -22,7 +22,7 @@ from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Sum
 from xspn.inference.composition import Composition
 from xspn.inference.moments import Moments, moments
-from xspn.inference.naming import DIRECTIONS, Phrase, context_names, phrases_of
+from xspn.inference.naming import DIRECTIONS, Phrase, context_names, deciding, phrases_of
 from xspn.inference.strength import Strength, are_alike, are_bits, have_moments, strength_of, strength_of_moments
 from xspn.leaves.base import Leaf
 from xspn.leaves.laws import percent
@@ -235,10 +235,11 @@ def segments_of(graph: Graph, schema: Schema, n_rows: float | None = None) -> Se
     if mixture is None:
         own = reader.segment(ALL_ROWS, 1.0, graph.root)
         return Segments([own], tuple(schema.shown_name(v) for v in graph.root.scope), len(schema))
-    names = context_names(composition, mixture, schema)
+    names, contexts = context_names(composition, mixture, schema), composition.contexts(mixture)
+    decided = deciding(composition, [context for _, context in contexts])
     found = [
-        reader.segment(name, weight, context, phrases_of(composition, context, mixture, schema, {}))
-        for name, (weight, context) in zip(names, composition.contexts(mixture), strict=True)
+        reader.segment(name, weight, context, phrases_of(composition, context, mixture, schema, decided))
+        for name, (weight, context) in zip(names, contexts, strict=True)
     ]
     others = (
         [] if mixture is graph.root else [own for own in composition.parts(graph.root).dependent if own is not mixture]
