@@ -11,6 +11,7 @@ import xspn
 ROOMS = [
     "cli",
     "paper",
+    "reports",
     "plotting",
     "estimators",
     "distributed",

@@ -1,4 +1,4 @@
-"""Pictures and explorer pages are made when the site is built: by the examples, and by the code that the pages show."""
+"""Pictures, explorer pages and reports are made when the site is built, by the examples and by what the pages show."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
-MADE = re.compile(r"savefig\(|\.explore\(")
+MADE = re.compile(r"savefig\(|\.explore\(|[^.\w]report\(")
 
 
 def on_files(files, config):

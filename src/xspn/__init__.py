@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from xspn.leaves import Smoothing as Smoothing
     from xspn.leaves import Transformed as Transformed
     from xspn.paper import datasets as datasets
+    from xspn.reports import report as report
 
 _HOMES = {
     "Atom": "xspn.leaves",
@@ -57,6 +58,7 @@ _HOMES = {
     "exchangeability_test": "xspn.learning.exchangeability.public",
     "exchangeable_groups": "xspn.learning.exchangeability.public",
     "load": "xspn.io",
+    "report": "xspn.reports",
     "save": "xspn.io",
 }
 

@@ -15,6 +15,7 @@ from xspn.core.checks import Names
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import RandomState, generator
 from xspn.data.domain import Domain, Labels
+from xspn.data.provenance import Provenance
 from xspn.data.schema import Schema, is_table
 from xspn.engine import Automatic, Backend, Program, chosen_backend, compile_graph
 from xspn.graph import properties, transform
@@ -24,6 +25,7 @@ from xspn.inference import moments, mpe, queries
 from xspn.inference.moments import Moments
 from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
+from xspn.inference.segments import ContextChoice, Segments, segments_of
 from xspn.learning.em import EMOptions, fit_parameters
 from xspn.leaves import Smoothing
 from xspn.questions import Answer, Answers, Posterior, probabilities
@@ -190,6 +192,7 @@ class Circuit(Queries):
         labels: Mapping[Variable, Sequence[Any]] | Sequence[Sequence[Any] | None] | None = None,
     ) -> None:
         width = len(names) if names is not None and n_variables is None else n_variables
+        self._provenance: Provenance | None = None
         self._graph = Graph(root, width)
         self._schema = Schema.of(self._graph.domains, names, labels)
 
@@ -199,10 +202,10 @@ class Circuit(Queries):
         return cls.of_schema(graph, Schema.of(graph.domains, names))
 
     @classmethod
-    def of_schema(cls, graph: Graph, schema: Schema) -> "Circuit":
+    def of_schema(cls, graph: Graph, schema: Schema, provenance: Provenance | None = None) -> "Circuit":
         """Return the circuit of nodes that are in order already, for tables of a known schema."""
         circuit = cls.__new__(cls)
-        circuit._graph = graph
+        circuit._graph, circuit._provenance = graph, provenance
         circuit._schema = schema.over(graph.domains)
         return circuit
 
@@ -222,6 +225,11 @@ class Circuit(Queries):
     def schema(self) -> Schema:
         """What is known of the columns: names, domains, labels and types."""
         return self._schema
+
+    @property
+    def provenance(self) -> Provenance | None:
+        """How the circuit was learned; None if nobody said, or if it was made from another circuit."""
+        return self._provenance
 
     @property
     def labels(self) -> tuple[Labels | None, ...]:
@@ -276,6 +284,10 @@ class Circuit(Queries):
     def why_not_selective(self) -> str | None:
         """Return why the circuit is not known to be selective (deterministic), or None."""
         return self._selectivity
+
+    def with_provenance(self, provenance: Provenance) -> "Circuit":
+        """Return the same circuit with a note of how it was learned."""
+        return Circuit.of_schema(self._graph, self._schema, provenance)
 
     def simplify(self) -> "Circuit":
         """Return the same distribution without trivial nodes, nested sums and products, or repeated parts."""
@@ -333,6 +345,36 @@ class Circuit(Queries):
     def moments(self) -> Moments:
         """Return means and covariances of all variables."""
         return replace(moments.moments(self._graph), schema=self._schema)
+
+    @cached_property
+    def _choice(self) -> ContextChoice:
+        return ContextChoice(self._graph)
+
+    def responsibilities(self, X: Any) -> FloatArray:
+        """Return P(segment | row) of each row, the heaviest segment first: (rows, segments). Rows sum to one.
+
+        It is the exact posterior of the topmost sum's choice, sums below it being one choice; missing values are summed
+        out. `segments` says what the columns are. A circuit without a choice has one segment.
+
+        Examples:
+            >>> from xspn import Bernoulli, Product, Sum
+            >>> wet, dry = (Product([Bernoulli(0, p=p), Bernoulli(1, p=q)]) for p, q in ((0.9, 0.6), (0.1, 0.2)))
+            >>> c = Circuit(Sum([0.4, 0.6], [wet, dry]), names=["rain", "umbrella"])
+            >>> c.responsibilities([[np.nan, np.nan], [np.nan, 1]]).round(4).tolist()
+            [[0.6, 0.4], [0.3333, 0.6667]]
+        """
+        return self._choice.responsibilities(self._schema.encode(X), self.names)
+
+    def segments(self, X: Any = None) -> Segments:
+        """Return the contexts of the circuit: names, weights, what marks them, their groups of columns.
+
+        Args:
+            X: A table whose rows are counted, each by its responsibilities; by default the rows that the model was
+                learned from, if it is known how many these were.
+        """
+        known = None if self.provenance is None else self.provenance.rows
+        found = segments_of(self._graph, self._schema, known)
+        return found if X is None else found.with_rows(self.responsibilities(X).sum(axis=0).tolist())
 
     # -- other circuits ----------------------------------------------------------------------------------------------
 
@@ -408,14 +450,14 @@ class Circuit(Queries):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A flat list of records: pickling the nodes themselves would recurse as deep as the circuit.
-        return _restore, (list(self._graph.records()), self._schema)
+        return _restore, (list(self._graph.records()), self._schema, self._provenance)
 
     def __repr__(self) -> str:
         return f"Circuit({self.summary()})"
 
 
-def _restore(records: list[Any], schema: Schema) -> Circuit:
-    return Circuit.of_schema(Graph(from_records(records), len(schema)), schema)
+def _restore(records: list[Any], schema: Schema, provenance: Provenance | None = None) -> Circuit:
+    return Circuit.of_schema(Graph(from_records(records), len(schema)), schema, provenance)
 
 
 class Evaluator(Queries):

@@ -34,11 +34,11 @@ def test_contexts_blocks_and_what_stands_alone():
     assert page(parliament()).splitlines()[:-2] == [
         "2 contexts:",
         "1. 70 % of rows [3]: low: blue 0…4 10 % (31 %)",
-        "   blue 0…4 (5): all or none (10 % all); mean 10 % █▁▁▁▁▂ [1]",
-        "   red 0…3 (4): all or none (90 % all); mean 90 % ▂▁▁▁█ [0]",
+        "   blue 0…4 (5): all or none (10 % all); mean 10 %; lift 10, ICC 1.00 █▁▁▁▁▂ [1]",
+        "   red 0…3 (4): all or none (90 % all); mean 90 %; lift 1.1, ICC 1.00 ▂▁▁▁█ [0]",
         "   alone: maverick 50 %",
         "2. 30 % of rows [6]: high: blue 0…4 80 % (31 %)",
-        "   red 0…3, blue 0…4 (9): all or none (80 % all); mean 80 % ▃▁▁▁▁▁▁▁▁█ [4]",
+        "   red 0…3, blue 0…4 (9): all or none (80 % all); mean 80 %; lift 1.2, ICC 1.00 ▃▁▁▁▁▁▁▁▁█ [4]",
         "   alone: maverick 50 %",
     ]
 

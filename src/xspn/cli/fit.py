@@ -112,7 +112,7 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
 def run(args: argparse.Namespace) -> int:
     """Read, learn, write, report."""
     from xspn.core.files import json_value
-    from xspn.io.files import save
+    from xspn.io.files import notes_of, save
     from xspn.io.json_format import to_json
 
     table_of_its_own = args.valid if args.valid is not None and _fraction(args.valid) is None else None
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         report = learned.report()
     notes = json_value({"learned": report, "trace": learned.trace})
     if args.output == STDOUT:
-        write_utf8(to_json(learned.circuit, notes=notes) + "\n")
+        write_utf8(to_json(learned.circuit, notes=notes_of(learned.circuit, notes)) + "\n")
         return 0
     save(learned.circuit, args.output, notes=notes)
     if args.json:
@@ -147,12 +147,16 @@ def _learned(args: argparse.Namespace, seed: int) -> "LearnedModel":
     table = cells.read(domains_of(cells, args.domains))
     target = None if args.target is None else cells.index(args.target)
     train, valid = _split(table, args, seed)
-    return learn_model(train, valid, settings, target)
+    learned = learn_model(train, valid, settings, target)
+    fraction, known = None if args.valid is None else _fraction(args.valid), learned.circuit.provenance
+    if fraction is None or valid is None or known is None:
+        return learned
+    return replace(learned, circuit=learned.circuit.with_provenance(known.with_held_out(fraction, seed, len(valid))))
 
 
 def _split(table: "Table", args: argparse.Namespace, seed: int) -> "tuple[Table, Table | None]":
     """Return the training rows and the validation rows: a random fraction, a table of their own, or none."""
-    import numpy as np
+    from xspn.data.provenance import held_out_rows
 
     if args.valid is None:
         return table, None
@@ -161,12 +165,10 @@ def _split(table: "Table", args: argparse.Namespace, seed: int) -> "tuple[Table,
         return table, replace(table, codes=read_table(args.valid, args).encoded_by(table.schema))
     if not 0 < fraction < 1:
         raise ParameterError(f"--valid: expected a fraction between 0 and 1, or a table, found {args.valid}")
-    size = round(fraction * len(table))
-    if not 0 < size < len(table):
+    held_out = held_out_rows(len(table), fraction, seed)
+    if not 0 < held_out.sum() < len(table):
         raise ParameterError(f"--valid: {fraction:g} of {len(table)} rows leaves nothing to learn from or to score")
-    order = np.random.default_rng(seed).permutation(len(table))
-    held_out = np.sort(order[:size])
-    return table.rows(np.delete(np.arange(len(table)), held_out)), table.rows(held_out)
+    return table.rows(~held_out), table.rows(held_out)
 
 
 def _fraction(text: str) -> float | None:
@@ -179,6 +181,7 @@ def _fraction(text: str) -> float | None:
 
 def _print(report: dict[str, Any], path: str) -> None:
     """Print what was learned for people."""
+    from xspn.inference.segments import rows_in_words
     from xspn.learning.search.components import ComponentSummary
 
     types = ", ".join(f"{count} {name}" for name, count in report["variables"].items())
@@ -215,6 +218,6 @@ def _print(report: dict[str, Any], path: str) -> None:
     for group in groups[:MOST_GROUPS]:
         where = f" where {group['where']}" if group["where"] else ""
         columns = f"{abridged(group['variables'])} ({len(group['variables'])})"
-        say(f"  node {group['node']}: {columns}, in {group['rows']:,g} rows{where}")
+        say(f"  node {group['node']}: {columns}, in {rows_in_words(group['rows'])}{where}")
     if len(groups) > MOST_GROUPS:
         say(f"  … and {len(groups) - MOST_GROUPS} smaller ones: xspn show {path}")

@@ -13,19 +13,15 @@ from xspn.cli.inputs import columns_of, matching, refuse_options
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.errors import DataError, ParameterError
 from xspn.data.frames import is_parquet
-from xspn.data.schema import Schema
+from xspn.data.provenance import Provenance
 from xspn.data.table import Table
 from xspn.estimators import XSPN, XSPNClassifier
-from xspn.estimators.base import training_data
 from xspn.estimators.explanation import context_in_words
-from xspn.graph.graph import Graph
-from xspn.learning.config import LearnConfig
+from xspn.estimators.reference import Score, reference_model
+from xspn.inference.composition import Composition
 from xspn.learning.policy import Operation
-from xspn.learning.source import source_of
-from xspn.learning.task import Rows, Task
 from xspn.learning.trace import Trace, TraceEntry, describe_test
 
-Score = Callable[[AnyArray], FloatArray]  # the log-likelihood of each row of codes
 NOT_OUT_OF_CORE = ("target", "domains", "delimiter", "missing")
 
 
@@ -48,14 +44,18 @@ def learn_model(train: Table, valid: Table | None, settings: dict[str, Any], tar
     if target is None:
         model = XSPN(**settings).fit(train, X_valid=valid)
         circuit = model.circuit_
-        trace = trace_in_words(model.trace_, train.schema)
+        trace = trace_in_words(model.trace_, circuit)
         score: Score = circuit.log_likelihood
         parts = parts_of(model)
     else:
         circuit, score = _classifier(train, settings, target)
 
     def report() -> dict[str, Any]:
-        scores = {"this_model": score, **_reference_models(train, settings)}
+        smoothing = settings.get("smoothing")
+        scores: dict[str, Score | None] = {"this_model": score}
+        scores["independent_variables"] = reference_model(train, "factorized", smoothing)
+        binary = train.schema.are_binary
+        scores["chow_liu_tree"] = reference_model(train, "chow_liu", smoothing) if binary else None
         new = [] if target is None or valid is None else _new_classes(train, valid, target)
         return {
             "rows": len(train),
@@ -107,6 +107,11 @@ def _classifier(train: Table, settings: dict[str, Any], target: int) -> tuple[Ci
     classes = [int(code) for code in model.classes_]
     order = [*others, target]
     circuit = Circuit.of_schema(model.circuit_.graph, schema.take(order).with_codes(len(others), classes))
+    codes = np.asarray(train.codes[known], dtype=np.float64)[:, order]
+    codes[:, -1] = np.searchsorted(classes, codes[:, -1])
+    own = {name: value for name, value in settings.items() if name not in ("random_state", "n_jobs", "verbose")}
+    learned_by = Provenance.of("XSPNClassifier", own, settings.get("random_state"), codes, circuit.schema)
+    circuit = circuit.with_provenance(learned_by)
 
     def score(table: AnyArray) -> FloatArray:
         codes = np.asarray(table, dtype=np.float64)[:, order]
@@ -126,27 +131,9 @@ def _means(score: Score | None, train: Table, valid: Table | None) -> dict[str, 
     return {"train": float(score(train.codes).mean()), "held_out": held_out}
 
 
-def _reference_models(train: Table, settings: dict[str, Any]) -> dict[str, Score | None]:
-    """Return what the model is compared with: independent variables, and a Chow-Liu tree of binary ones.
-
-    Each is one leaf learner's answer to the whole table; nothing is searched for.
-    """
-    data = training_data(train)
-    n_rows, n_variables = data.shape
-    whole = source_of(data).slice_of(Task(Rows(np.arange(n_rows), data.weights), np.arange(n_variables), 0))
-
-    def fitted(name: str) -> Score:
-        smoothing = {"smoothing": settings["smoothing"]} if "smoothing" in settings else {}
-        leaf = whole.leaf(LearnConfig(leaf_learner=name, exchangeability=None, **smoothing))
-        return Circuit.of_graph(Graph(leaf.node, n_variables)).log_likelihood
-
-    tree = fitted("chow_liu") if train.schema.are_binary else None
-    return {"independent_variables": fitted("factorized"), "chow_liu_tree": tree}
-
-
-def trace_in_words(trace: Trace, schema: Schema) -> list[dict[str, Any]]:
+def trace_in_words(trace: Trace, circuit: Circuit) -> list[dict[str, Any]]:
     """Return the learner's decisions as plain values."""
-    names = schema.shown_names
+    names, composition = circuit.schema.shown_names, Composition(circuit.graph)
 
     def evidence(entry: TraceEntry) -> str | None:
         return None if entry.test is None else describe_test(entry.test, lambda i: names[entry.variables[i]])
@@ -159,7 +146,7 @@ def trace_in_words(trace: Trace, schema: Schema) -> list[dict[str, Any]]:
             "detail": entry.detail,
             "rows": round(float(entry.rows), 6),
             "variables": [names[v] for v in entry.variables],
-            "where": context_in_words(trace, entry, schema),
+            "where": context_in_words(trace, entry, circuit, composition),
             "evidence": evidence(entry),
             "p_value": None if entry.test is None else float(entry.test.p_value),
         }
@@ -192,7 +179,7 @@ def learn_on_cluster(args: argparse.Namespace, settings: dict[str, Any]) -> Lear
     choosing = None if settings.get("quality", "fast") == "fast" else valid
     model = XSPN(**settings).fit(table, X_valid=choosing, checkpoint=args.checkpoint)
     circuit = model.circuit_
-    trace = trace_in_words(model.trace_, circuit.schema)
+    trace = trace_in_words(model.trace_, circuit)
 
     def report() -> dict[str, Any]:
         types = [domain.kind for domain in circuit.domains if domain is not None]

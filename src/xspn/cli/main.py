@@ -28,6 +28,8 @@ COMMANDS = {
     "impute": "fill missing cells",
     "classify": "predict one column from the others",
     "show": "show what a model is made of, and why",
+    "segments": "name the contexts of rows, and say which one each row belongs to",
+    "report": "write a report on a model and a table: fit, calibration, segments, oddities",
     "explore": "write a model as a page that answers, and open it",
     "test": "find columns that can be interchanged; no model needed",
     "datasets": "list, describe, fetch and generate the paper's data sets",

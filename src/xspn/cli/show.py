@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from xspn.estimators.explanation import Reason
     from xspn.graph.nodes import Node
     from xspn.inference.composition import Composition
+    from xspn.inference.strength import Strength
 
 DEEPEST = 12  # contexts inside contexts, for programs
 DEPTH, MOST_CHILDREN, MOST_CONTEXTS = 4, 6, 8
@@ -112,6 +113,8 @@ def _plain(circuit: "Circuit", composition: "Composition", node: "Node", told: s
     """Return the parts of a context; a sum is one part of it."""
     from xspn.graph.nodes import Sum
     from xspn.inference.composition import Parts
+    from xspn.inference.naming import context_names
+    from xspn.inference.strength import strength_of
 
     names, graph = circuit.schema.shown_names, circuit.graph
     parts = Parts((node,), ()) if isinstance(node, Sum) and len(node.scope) > 1 else composition.parts(node)
@@ -131,6 +134,7 @@ def _plain(circuit: "Circuit", composition: "Composition", node: "Node", told: s
                 "means": [round(composition.marginals(block)[v].mean, 6) for v in block.variables],
                 "counts": counts,
                 "dependence": None if isnan(dependence) else round(dependence, 6),
+                **_strength(strength_of(block, circuit.schema.domains)),
             }
         )
     for mixture in parts.mixtures:
@@ -142,6 +146,7 @@ def _plain(circuit: "Circuit", composition: "Composition", node: "Node", told: s
         mixtures[-1]["contexts"] = [
             {
                 "node": graph.id_of(context),
+                "name": name,
                 "weight": round(weight, 6),
                 "marks": [
                     {
@@ -154,10 +159,18 @@ def _plain(circuit: "Circuit", composition: "Composition", node: "Node", told: s
                 ],
                 **_plain(circuit, composition, context, told, depth + 1),
             }
-            for weight, context in composition.contexts(mixture)
+            for name, (weight, context) in zip(
+                context_names(composition, mixture, circuit.schema), composition.contexts(mixture), strict=True
+            )
         ]
     alone = {names[v]: round(composition.marginals(own)[v].mean, 6) for own in parts.alone for v in own.scope}
     return {"blocks": blocks, "alone": alone, "mixtures": mixtures}
+
+
+def _strength(own: "Strength | None") -> dict[str, float | None]:
+    """Return how much two columns of a block go together; null where no number says it."""
+    found = {"correlation": None if own is None else own.correlation, "lift": None if own is None else own.lift}
+    return {key: None if value is None or isnan(value) else round(value, 6) for key, value in found.items()}
 
 
 def _label(circuit: "Circuit", variable: int, code: int) -> str:
@@ -205,11 +218,13 @@ def _why(notes: dict[str, Any], node: int, n_nodes: int, as_json: bool) -> int:
 
 def _lines(entry: dict[str, Any]) -> list[str]:
     """Say what a decision was, and why, in a few lines."""
+    from xspn.inference.segments import rows_in_words
+
     detail = f" ({entry['detail']})" if entry["detail"] else ""
     where = f" where {entry['where']}" if entry["where"] else ""
     lines = [
         f"node {entry['node']}: {entry['what']}{detail}",
         f"  columns   {abridged(entry['variables'], 8)} ({len(entry['variables'])})",
-        f"  rows      {entry['rows']:,g}{where}",
+        f"  rows      {rows_in_words(float(entry['rows'])).removesuffix(' rows')}{where}",
     ]
     return [*lines, f"  evidence  {entry['evidence']}"] if entry["evidence"] else lines

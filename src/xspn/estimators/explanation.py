@@ -15,14 +15,18 @@ from xspn.core.names import listed
 from xspn.data.schema import Schema
 from xspn.graph.nodes import Node, Sum
 from xspn.inference.composition import Composition, Mark, Parts
+from xspn.inference.naming import UNMARKED, context_name
+from xspn.inference.segments import rows_in_words
+from xspn.inference.strength import ABSOLUTE, strength_of
 from xspn.learning.policy import AGAINST, Operation
-from xspn.learning.trace import Branch, Trace, TraceEntry, describe_test
+from xspn.learning.trace import Trace, TraceEntry, describe_test
 from xspn.leaves.base import Leaf
 from xspn.leaves.laws import bars, percent
 
 PAGE = 40  # lines
 WIDTH = 120  # letters
 LEAST_NAMES = 44  # letters that names of a block get at least
+ROOM = 24  # letters beside a law: for indent and short names
 MARKED_NAMES = 24  # letters for names of one block that mark a context
 MOST_MARKS = 6  # groups of variables that mark a context, on a page
 MOST_WEIGHTS = 3  # of contexts inside a context, on a page
@@ -56,17 +60,40 @@ def reasons_of(trace: Trace, schema: Schema) -> dict[int, Reason]:
     return reasons
 
 
-def context_in_words(trace: Trace, entry: TraceEntry, schema: Schema) -> str:
-    """Say in which clusters a decision was made, values by their labels; nothing for one about all rows."""
-    return " and ".join(_branch(branch, schema) for branch in trace.context(entry))
+def context_in_words(trace: Trace, entry: TraceEntry, circuit: Circuit, composition: Composition) -> str:
+    """Say in which contexts a decision was made, by what marks them; nothing for one about all rows.
+
+    Args:
+        trace: All decisions.
+        entry: The decision.
+        circuit: What came of them.
+        composition: The circuit's contexts, which it finds as they are asked for.
+    """
+    found: list[str] = []
+    while entry.branch is not None:
+        above = trace.entries[entry.branch.parent]
+        if entry.branch.is_cluster:
+            found.append(_branch(entry, above, circuit, composition))
+        entry = above
+    return " and ".join(found[::-1])
 
 
-def _branch(branch: Branch, schema: Schema) -> str:
-    if branch.variable is None or branch.condition is None:
-        return f"cluster {branch.place + 1} of {branch.of}"
-    relation, value = branch.condition.relation, branch.condition.value
-    text = str(schema.label(branch.variable, value)) if relation in ("=", "≠") else f"{value:g}"
-    return f"{schema.shown_name(branch.variable)} {relation} {text}"
+def _branch(entry: TraceEntry, above: TraceEntry, circuit: Circuit, composition: Composition) -> str:
+    """Name the cluster that a decision was made in, among those of the decision above."""
+    branch, schema, nodes = entry.branch, circuit.schema, circuit.graph.nodes
+    assert branch is not None, "the first decision is in no cluster"
+    if branch.variable is not None and branch.condition is not None:
+        relation, value = branch.condition.relation, branch.condition.value
+        text = str(schema.label(branch.variable, value)) if relation in ("=", "≠") else f"{value:g}"
+        return f"{schema.shown_name(branch.variable)} {relation} {text}"
+    place = f"context {branch.place + 1} of {branch.of}"
+    if not 0 <= entry.node < len(nodes) or not 0 <= above.node < len(nodes):
+        return place
+    own, mixture = nodes[entry.node], nodes[above.node]
+    if own is mixture or own.scope != mixture.scope:
+        return place
+    name = context_name(composition, own, mixture, schema)
+    return place if name == UNMARKED else name
 
 
 def decisions_in_words(trace: Trace) -> str:
@@ -264,8 +291,9 @@ class _Writer:
         block_of = {v: place for place, block in enumerate(parts.blocks) for v in block.variables}
         groups: dict[tuple[object, ...], list[Mark]] = {}
         for mark in marks:
-            alike = (percent(mark.here), percent(mark.overall)) if mark.value is not None else mark.variable
-            key = (block_of.get(mark.variable, alike), mark.is_high, mark.value)
+            # Numbers are not drawn together: a mean of several columns' means is none of theirs.
+            alike = (percent(mark.here), percent(mark.overall)) if mark.value is not None else ("real", mark.variable)
+            key = (alike if mark.value is None else block_of.get(mark.variable, alike), mark.is_high, mark.value)
             groups.setdefault(key, []).append(mark)
         ordered = sorted(groups.values(), key=lambda own: -sum(mark.information for mark in own))
         first = [next((own for own in ordered if own[0].is_high == is_high), None) for is_high in (True, False)]
@@ -320,7 +348,11 @@ class _Writer:
         names = [self.names[v] for v in block.variables]
         law = block.law(names, self._label(block.variables[0]))
         node = self.graph.id_of(block)
-        tail = f"{law}{self._mean(block, law)}{self._picture(block)} [{node}]{self._reason(node)}"
+        strength = self._strength(block)
+        end = f"{self._picture(block)} [{node}]{self._reason(node)}"
+        tail = f"{law}{self._mean(block, law)}{strength}{end}"
+        if strength and len(tail) > WIDTH - ROOM:  # the correlation is what tells more
+            tail = f"{law}{self._mean(block, law)}; {strength.rpartition(', ')[2]}{end}"
         return f"{self._named(block, max(LEAST_NAMES, WIDTH - len(tail) - 10))}: {tail}"
 
     def _mean(self, block: Leaf, law: str) -> str:
@@ -332,6 +364,11 @@ class _Writer:
         labels = {self._text(v, 1) for v in block.variables if self.schema.meanings[v] is not None}
         return f"; mean {percent(mean)}{f' {labels.pop()}' if len(labels) == 1 else ''}"
 
+    def _strength(self, block: Leaf) -> str:
+        """Return how much two variables of a block go together, beyond being alike."""
+        strength = strength_of(block, self.schema.domains)
+        return "" if strength is None or strength.measure == ABSOLUTE else f"; {strength}"  # laws tell correlations
+
     def _picture(self, block: Leaf) -> str:
         shape, numbers = block.picture()
         return f" {bars(numbers[0])}" if shape == "bars" and len(numbers[0]) > 3 else ""
@@ -342,7 +379,7 @@ class _Writer:
             return ""
         if self.full:
             known = "; ".join(text for text in (reason.test, reason.detail) if text)
-            return f" in {reason.rows:,.0f} rows{f'; {known}' if known else ''}"
+            return f" in {rows_in_words(reason.rows)}{f'; {known}' if known else ''}"
         if reason.p_value is None:
             return f" {reason.detail.removesuffix(AGAINST)}" if reason.detail.endswith(AGAINST) else ""
         return f" test: p = {reason.p_value:.2g}"

@@ -7,17 +7,20 @@ from dataclasses import fields, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
+from xspn._version import __version__
 from xspn.circuit import Circuit
 from xspn.core.arrays import AnyArray
 from xspn.core.checks import known_names, one_of, whole_number
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import RandomState, generator
 from xspn.data.frames import is_out_of_core
+from xspn.data.provenance import Provenance
 from xspn.data.schema import Schema
 from xspn.engine.program import RowChecker
 from xspn.estimators.agreement import warn_of_disagreement
-from xspn.estimators.base import DensityEstimator, TableInput, all_or_nothing, in_memory, training_data
+from xspn.estimators.base import TableInput, all_or_nothing, in_memory, training_data
 from xspn.estimators.explanation import Reason, decisions_in_words, reasons_of
+from xspn.estimators.segmenting import SegmentTransformer
 from xspn.learning.assembly import Learned
 from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
@@ -41,6 +44,7 @@ PLAIN = (
     "clustering",
     "leaf_learner",
 )
+NOT_KEPT = ("random_state", "n_jobs", "verbose", "domains")  # of no influence, or kept elsewhere
 SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -131,7 +135,7 @@ def learn_config(estimator: Any) -> LearnConfig:
     return LearnConfig(**settings, **options)
 
 
-class XSPN(LearnerParameters, DensityEstimator):
+class XSPN(SegmentTransformer, LearnerParameters):
     """An exchangeability-aware sum-product network, learned from data alone.
 
     The parameters are described at `LearnerParameters`.
@@ -145,6 +149,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         valid_score_: The mean log-likelihood of `X_valid`, if there was any.
         search_: With a quality other than "fast": which settings were tried, what they scored, and what the mixture is
             made of.
+        provenance_: The version, settings and seed that it was learned by, and the digest of the rows; files keep it.
         passes_: What each pass over the data did, if the table was not in memory and too large to be gathered.
 
     Examples:
@@ -162,6 +167,7 @@ class XSPN(LearnerParameters, DensityEstimator):
     trace_: Trace
     valid_score_: float
     search_: SearchReport
+    provenance_: Provenance
     passes_: "tuple[PassReport, ...]"
 
     @all_or_nothing
@@ -196,7 +202,8 @@ class XSPN(LearnerParameters, DensityEstimator):
             raise ParameterError("checkpoint: only for Dask tables and Parquet paths; this table is in memory")
         else:
             learned, data = self._learned(X, X_valid, sample_weight, config)
-        self.circuit_, self.trace_ = Circuit.of_schema(learned.graph, self.schema_), learned.trace
+        self.circuit_ = Circuit.of_schema(learned.graph, self.schema_, self.provenance_)
+        self.trace_ = learned.trace
         if data is not None:
             warn_of_disagreement(self.circuit_, data)
         if isinstance(learned, SearchResult):
@@ -209,6 +216,9 @@ class XSPN(LearnerParameters, DensityEstimator):
         """Learn from a table in memory, with the effort that the quality stands for; return its rows too."""
         own = self._training_table(X)
         refuse_if_too_large(len(own), own.domains)
+        self.provenance_ = Provenance.of(
+            type(self).__name__, self._settings(), self.random_state, own.codes, own.schema, sample_weight is not None
+        )
         merge = config.clustering not in UNWEIGHTED
         data = training_data(own, self._row_weights(sample_weight, len(own)), merge)
         seed = int(generator(self.random_state).integers(2**63 - 1))
@@ -254,7 +264,18 @@ class XSPN(LearnerParameters, DensityEstimator):
         with learning_progress(self.verbose, self.n_estimators) as progress:
             grown = learn_out_of_core(table, config, seed, self.n_estimators, checkpoint, progress)
         self.passes_ = grown.passes
+        seed_given = self.random_state if isinstance(self.random_state, int) else None
+        self.provenance_ = Provenance(
+            __version__, type(self).__name__, self._settings(), seed_given,
+            columns=len(own.schema), weighted=sample_weight is not None,
+        )  # fmt: skip
         return grown.learned, None
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters that say how to learn and differ from the defaults."""
+        usual = type(self)().get_params(deep=False)
+        chosen = self.get_params(deep=False)
+        return {name: value for name, value in chosen.items() if name not in NOT_KEPT and value != usual[name]}
 
     def explain(self, most: int = 8, names: Sequence[str] | None = None, full: bool = False) -> str:
         """Say in words what was found: contexts, what marks them, their blocks and the laws of these.

@@ -58,10 +58,12 @@ class Mark:
 
     Attributes:
         variable: The variable.
-        value: The value that is more, or less, frequent; for bits always 1, None for real variables.
+        value: The value that is more, or less, frequent; for bits always 1, None for real variables. Of several the
+            one that there is most more of, unless there is twice as much less of another.
         here: Its probability in the context, or the mean of a real variable.
         overall: The same in all contexts together.
         information: How much the variable tells, in nats a row.
+        shift: How far its mean is from that in all contexts, in deviations of these; codes count as numbers.
     """
 
     variable: int
@@ -69,6 +71,7 @@ class Mark:
     here: float
     overall: float
     information: float
+    shift: float = 0.0
 
     @property
     def is_high(self) -> bool:
@@ -196,9 +199,19 @@ class Composition:
                 found[variable] = sure
         return found
 
-    def marks(self, context: Node, among: Node) -> list[Mark]:
-        """Return the variables that tell a context from the sum that it belongs to, the most telling first."""
-        here, overall = self.marginals(context), self.marginals(among)
+    def marks(self, context: Node, among: Node | Sequence[tuple[float, Node]]) -> list[Mark]:
+        """Return the variables that tell a context from others, the most telling first.
+
+        Args:
+            context: The context.
+            among: The sum that it belongs to, or some of its contexts with their weights.
+        """
+        here = self.marginals(context)
+        if isinstance(among, Node):
+            overall = self.marginals(among)
+        else:
+            total = sum(weight for weight, _ in among)
+            overall = {v: _mixture([(w / total, self.marginals(own)[v]) for w, own in among]) for v in here}
         found = [_mark(variable, own, overall[variable]) for variable, own in here.items()]
         telling = [mark for mark in found if mark.information >= TELLING]
         return sorted(telling, key=lambda mark: (-mark.information, mark.variable))
@@ -245,11 +258,17 @@ def _mixture(parts: list[tuple[float, Marginal]]) -> Marginal:
 
 def _mark(variable: int, here: Marginal, overall: Marginal) -> Mark:
     """Return how a variable differs: by Kullback-Leibler divergence, for real ones that of two means."""
+    shift = (here.mean - overall.mean) / max(overall.variance, 1e-300) ** 0.5
     if here.probabilities is None or overall.probabilities is None:
-        away = (here.mean - overall.mean) ** 2 / max(overall.variance, 1e-300)
-        return Mark(variable, None, here.mean, overall.mean, 0.5 * away)
+        return Mark(variable, None, here.mean, overall.mean, 0.5 * shift**2, shift)
     own, all_of_them = here.probabilities, overall.probabilities[: len(here.probabilities)]
     seen = (own > 0) & (all_of_them > 0)
     terms = own[seen] * np.log(own[seen] / all_of_them[seen])
-    value = 1 if len(own) == 2 else int(np.argmax(np.abs(own - all_of_them)))
-    return Mark(variable, value, float(own[value]), float(all_of_them[value]), max(0.0, float(terms.sum())))
+    value = 1 if len(own) == 2 else _telling_value(own - all_of_them)
+    return Mark(variable, value, float(own[value]), float(all_of_them[value]), max(0.0, float(terms.sum())), shift)
+
+
+def _telling_value(more: FloatArray) -> int:
+    """Return the value that there is most more of; that of which there is less only if this is twice as much."""
+    high, low = int(np.argmax(more)), int(np.argmin(more))
+    return high if 2 * more[high] >= -more[low] else low

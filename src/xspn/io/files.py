@@ -2,7 +2,8 @@
 
 A file whose name ends in `.xspn` is written in the binary form: compact, and fast for models of a million parameters.
 Every other name gives JSON: for small models, and to be read. Both hold the same, and `load` tells them apart by what
-is in the file. `FORMATS` lists the formats: a new one is a file beside this one and a line there.
+is in the file. Among the notes of a file is the circuit's provenance (`xspn.data.provenance`), and `load` gives it back
+with the circuit. `FORMATS` lists the formats: a new one is a file beside this one and a line there.
 """
 
 import gc
@@ -16,10 +17,12 @@ from typing import Any, BinaryIO
 from xspn.circuit import Circuit
 from xspn.core.errors import DataTypeError, FormatError, ParameterError
 from xspn.core.files import write_parts
+from xspn.data.provenance import Provenance
 from xspn.io.binary_format import from_binary, to_binary
 from xspn.io.container import MAGIC
 from xspn.io.json_format import LARGEST_FILE, LARGEST_TEXT, from_json_bytes, to_json_bytes
 
+PROVENANCE = "provenance"  # among the notes
 Notes = dict[str, Any]  # plain values that a file holds beside the circuit
 Parts = list[bytes | memoryview]  # of a file's content, to be written one after the other
 
@@ -65,7 +68,7 @@ def save(circuit: Circuit, path: str | os.PathLike[str], notes: Notes | None = N
         raise DataTypeError(f"save: expected a Circuit, found {type(circuit).__name__}{hint}")
     form = format_of_name(path)
     with _collector_paused():
-        parts = form.write(circuit, notes or {})
+        parts = form.write(circuit, notes_of(circuit, notes))
     size = sum(map(len, parts))
     if size > form.most_bytes:
         larger = [other.suffix for other in FORMATS if other.most_bytes > form.most_bytes]
@@ -114,7 +117,16 @@ def _bounded(stream: BinaryIO, source: str) -> bytes:
 def model_of_content(content: bytes, source: str) -> tuple[Circuit, Notes]:
     """Return the circuit and the notes of a file's content."""
     with _collector_paused():
-        return format_of_content(content).read(content, source)
+        circuit, notes = format_of_content(content).read(content, source)
+    if PROVENANCE not in notes:
+        return circuit, notes
+    return circuit.with_provenance(Provenance.from_plain(notes[PROVENANCE], source)), notes
+
+
+def notes_of(circuit: Circuit, notes: Notes | None = None) -> Notes:
+    """Return what a file holds beside a circuit: where the circuit comes from, if that is known, and the notes."""
+    known = {} if circuit.provenance is None else {PROVENANCE: circuit.provenance.to_plain()}
+    return {**known, **(notes or {})}
 
 
 @contextmanager

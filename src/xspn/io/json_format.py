@@ -8,7 +8,9 @@
     {"type": "sum", "weights": [...], "children": [ids of earlier nodes]}, ...]}
 ```
 
-Beside the nodes there may be "notes", an object of any content: how the circuit was learned, say.
+Beside the nodes there may be "notes", an object of any content: how the circuit was learned, say. Among them
+"provenance" (`xspn.data.provenance`) has a form of its own: version, learner, settings, seed, and of the table rows,
+columns, missing cells and digest; files without it are read as before.
 Labels are what the values of a column stand for, dtypes the types of a DataFrame's columns. Schema 1 has neither, and
 no order in domains; circuits that need none of them are still written in schema 1. Children come before parents and
 the last node is the root. Numbers are written with as many digits as bring back the same bits; −inf, which JSON has no

@@ -19,6 +19,7 @@ INDEPENDENT = 0.02  # nats a row: it takes 50 rows to see by odds of e to 1 that
 SPREAD = (
     1.25  # a variance of counts so many times that of independent variables, or so many times smaller, is worth words
 )
+CORRELATED = 0.05  # and so large must the intraclass correlation be: of many variables, a little adds up
 WIDE = 0.75  # of all counts: a range that is wider says nothing
 MOST_RUNS = 3  # of counts, in a phrase
 LARGEST_STEP = 12  # of rules such as "a multiple of 5"
@@ -217,7 +218,7 @@ def _together(own: FloatArray, mean: float) -> str:
     n = len(own) - 1
     variance = float(own @ (np.arange(n + 1) - n * mean) ** 2)
     ratio = variance / (n * mean * (1 - mean))
-    if ratio > SPREAD:
+    if ratio > SPREAD and ratio - 1 >= CORRELATED * (n - 1):
         return "; they go together"
     return "; they exclude each other" if ratio < 1 / SPREAD else ""
 

@@ -11,6 +11,8 @@ from xspn.core.errors import ParameterError, counted
 from xspn.core.names import listed, shortened
 from xspn.graph.nodes import Node, Sum
 from xspn.inference.composition import Composition, Parts
+from xspn.inference.naming import context_names
+from xspn.inference.strength import ABSOLUTE, strength_of
 from xspn.leaves import Leaf
 from xspn.leaves.laws import percent
 from xspn.plotting.labels import Model, circuit_of, shown, variable_names
@@ -26,6 +28,7 @@ ALIKE = 0.5  # blocks that share so much of their variables have one color in se
 WIDEST, GRID = 0.26, 6.4  # inches: of a cell, and of all of them where they are many
 NAMED = 0.105  # inches: cells of this width have names below them
 LINE = 0.25  # inches: the height of a block's law
+NAME = 0.2  # inches: that of a context's name
 MOST_BLOCKS = 6  # laws beside a context
 BARS = 0.95  # inches: the width of a histogram
 MARGIN, LABEL, GAP = 0.12, 0.95, 0.12
@@ -36,8 +39,9 @@ BELL = np.exp(-0.5 * np.linspace(-2.5, 2.5, 21) ** 2)
 
 @dataclass(frozen=True)
 class _Row:
-    """A context: its weight (None for what holds in all rows), its parts, and a color for each of them."""
+    """A context: its name, its weight (None for what holds in all rows), its parts, and a color for each of them."""
 
+    name: str
     weight: float | None
     node: Node
     parts: Parts
@@ -48,13 +52,17 @@ class _Row:
         left = len(self.parts.dependent) > MOST_BLOCKS
         return max(1, min(len(self.parts.dependent), MOST_BLOCKS) + left + bool(self.parts.alone))
 
+    @property
+    def height(self) -> float:
+        return self.n_lines * LINE + (NAME if self.name else 0.0)
+
 
 def draw_contexts(model: Model, *, most: int = 8, title: str | None = None, ax: "Axes | None" = None) -> "Figure":
     """Draw contexts × variables, colored by block, with the law of each block beside them.
 
-    A row is a context, the heaviest first; what holds in all rows comes before. Variables of one color in a row are one
-    block, and the darker, the more often they are one; gray ones stand alone, hatched ones have contexts of their own.
-    Blocks of different contexts that share most of their variables have one color.
+    A row is a context, the heaviest first, under its name; what holds in all rows comes before. Variables of one color
+    in a row are one block, and the darker, the more often they are one; gray ones stand alone, hatched ones have
+    contexts of their own. Blocks of different contexts that share most of their variables have one color.
 
     Args:
         model: A circuit, or an estimator that has learned one.
@@ -89,28 +97,32 @@ class _Drawing:
         self.laws_at = MARGIN + LABEL + self.grid + 0.15
         self.width = self.laws_at + BARS + 0.1 + LETTERS * SMALL * LETTER + MARGIN
         self.top = 0.42
-        self.height = self.top + sum(row.n_lines * LINE + GAP for row in self.rows) + self.foot
+        self.height = self.top + sum(row.height + GAP for row in self.rows) + self.foot
         self.title = title if title is not None else self._heading()
 
     def _rows(self, most: int) -> tuple[list[_Row], int]:
         """Return the rows to draw, and how many contexts there are."""
         root = self.circuit.root
-        found: list[tuple[float | None, Node, Parts]] = []
+        found: list[tuple[str, float | None, Node, Parts]] = []
         mixtures: tuple[Sum, ...] = (root,) if isinstance(root, Sum) and len(root.scope) > 1 else ()
         if not mixtures:
             parts = self.composition.parts(root)
             mixtures = parts.mixtures
             if parts.blocks or parts.alone:
-                found.append((None, root, Parts(parts.blocks, parts.alone)))
+                found.append(("", None, root, Parts(parts.blocks, parts.alone)))
         n_contexts = 0
         for mixture in mixtures:
             contexts = self.composition.contexts(mixture)
+            names = context_names(self.composition, mixture, self.circuit.schema)
             room = max(0, most - n_contexts)
-            found += [(weight, node, self.composition.parts(node)) for weight, node in contexts[:room]]
+            found += [
+                (name, weight, node, self.composition.parts(node))
+                for name, (weight, node) in list(zip(names, contexts, strict=True))[:room]
+            ]
             n_contexts += len(contexts)
         rows: list[_Row] = []
-        for weight, node, parts in found:
-            rows.append(_Row(weight, node, parts, self._colors(parts, rows)))
+        for name, weight, node, parts in found:
+            rows.append(_Row(name, weight, node, parts, self._colors(parts, rows)))
         return rows, n_contexts
 
     def _colors(self, parts: Parts, before: list[_Row]) -> tuple[str, ...]:
@@ -155,6 +167,9 @@ class _Drawing:
         axes.text(MARGIN, 0.17, self.title, fontsize=10.5, fontweight="bold", va="center")
         y = self.top
         for row in self.rows:
+            if row.name:
+                axes.text(MARGIN + LABEL, y + NAME / 2, shown(row.name), fontsize=8.5, fontweight="bold", va="center")
+                y += NAME
             height = row.n_lines * LINE
             self._cells(axes, row, y, height)
             label = "all rows" if row.weight is None else percent(row.weight)
@@ -221,7 +236,10 @@ class _Drawing:
             first = part.variables[0]
             own = [self.names[v] for v in part.variables]
             law = part.law(own, lambda code: shown(self.circuit.schema.label(first, code)))
-        law = shortened(law, LETTERS - 27)
+            strength = strength_of(part, self.circuit.schema.domains)
+            if strength is not None and strength.measure != ABSOLUTE and len(f"{law}; {strength}") <= LETTERS - 20:
+                law = f"{law}; {strength}"
+        law = shortened(law, LETTERS - 20)
         return f"{listed(names, max(20, LETTERS - len(law) - 8))} ({len(names)}): {law}"
 
     def _histogram(self, axes: "Axes", part: Leaf | Sum, color: str, y: float) -> None:

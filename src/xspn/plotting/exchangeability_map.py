@@ -9,6 +9,7 @@ from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import DataError, default_name
 from xspn.core.names import names_within, shortened
+from xspn.inference.strength import are_bits, have_moments, strength_of_moments
 from xspn.leaves import Leaf
 from xspn.plotting.facts import NodeFacts
 from xspn.plotting.labels import Model, circuit_of, shown, variable_names
@@ -23,6 +24,7 @@ THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(19, 0, -1))
 MOST_NAMED = 48  # variables with a name at their row
 MOST_GROUPS = 10  # groups with a name beside the map
 LETTERS = 20
+WIDEST = 2000  # variables of which all covariances are computed
 PALE_TO_DARK = ("#FFFFFF", "#D6E6F2", "#7FB3D5", "#0072B2", "#004468")
 
 
@@ -99,7 +101,8 @@ def exchangeability_map(
 ) -> "Figure":
     """Draw a map of variables × variables: how often two of them are in one exchangeable leaf.
 
-    Variables that share leaves stand together; frames mark groups that share a leaf for most rows, with their names.
+    Variables that share leaves stand together; frames mark groups that share a leaf for most rows, with their names and
+    whether they go together (lift, intraclass correlation) or are only alike: equally rare, say.
 
     Args:
         source: A circuit, an estimator that has learned one, or a matrix of numbers between 0 and 1 (such as p-values
@@ -131,7 +134,7 @@ def exchangeability_map(
             figure = new_figure(7.2, 5.6)
             ax = figure.add_subplot()
         image = _matrix(ax, fractions[np.ix_(order, order)])
-        _frames(ax, [shown(shown_names[v]) for v in order], order, found)
+        _frames(ax, [shown(shown_names[v]) for v in order], order, found, _strengths(source, found))
         _axis(ax, [shown(shown_names[v]) for v in order])
         if groups is not None:
             _known_groups(ax, [_value_of(groups, v, shown_names) for v in order])
@@ -180,7 +183,26 @@ def _matrix(axes: "Axes", fractions: FloatArray) -> Any:
     return image
 
 
-def _frames(axes: "Axes", names: list[str], order: IntArray, found: list[IntArray]) -> None:
+def _strengths(source: Any, found: list[IntArray]) -> list[str]:
+    """Say of each group how much its variables go together in all rows: those that share a leaf may just be alike."""
+    if isinstance(source, np.ndarray) or not found:
+        return [""] * len(found)
+    circuit = circuit_of(source)
+    if circuit.n_variables > WIDEST:
+        return [""] * len(found)
+    inside, own, domains = list(circuit.scope), circuit.moments(), circuit.domains
+    texts = []
+    for group in found:
+        variables = [inside[place] for place in group]
+        strength = None
+        if have_moments(variables, domains):
+            pairs = own.covariance[np.ix_(variables, variables)]
+            strength = strength_of_moments(own.mean[variables], pairs, are_bits(variables, domains))
+        texts.append("" if strength is None else f"{strength.words}: {strength}" if str(strength) else strength.words)
+    return texts
+
+
+def _frames(axes: "Axes", names: list[str], order: IntArray, found: list[IntArray], strengths: list[str]) -> None:
     """Frame the groups, and name the largest beside the map, far enough from each other to be read."""
     from matplotlib.patches import Rectangle
 
@@ -188,18 +210,20 @@ def _frames(axes: "Axes", names: list[str], order: IntArray, found: list[IntArra
     place = {int(v): i for i, v in enumerate(order)}
     named = {id(group) for group in sorted(found, key=lambda group: -len(group))[:MOST_GROUPS]}
     lowest = -np.inf
-    for group in found:
+    step = 0.1 if any(strengths) else 0.07  # of the map: three lines of text, or two
+    for group, strength in zip(found, strengths, strict=True):
         start = min(place[int(v)] for v in group)
         corner = (start - 0.5, start - 0.5)
         axes.add_patch(Rectangle(corner, len(group), len(group), fill=False, edgecolor=ORANGE, linewidth=1.2, zorder=3))
         if id(group) not in named:
             continue
         end, middle = start - 0.5 + len(group), start - 0.5 + len(group) / 2
-        lowest = max(middle, lowest + 0.07 * n)
+        lowest = max(middle, lowest + step * n)
         line: dict[str, Any] = {"color": ORANGE, "linewidth": 0.7, "alpha": 0.8, "zorder": 3, "clip_on": False}
         axes.plot([end, n - 0.5, 1.03 * n - 0.5], [middle, middle, lowest], **line)
         members = names_within([names[place[int(v)]] for v in sorted(group)], 26)
-        axes.text(1.04 * n, lowest, f"{len(group)} variables\n{members}", fontsize=7.2, va="center", linespacing=1.25)
+        words = "\n".join(text for text in (f"{len(group)} variables", members, strength) if text)
+        axes.text(1.04 * n, lowest, words, fontsize=7.2, va="center", linespacing=1.25)
     axes.set_xlim(-0.5, n - 0.5)
     axes.set_ylim(n - 0.5, -0.5)
 

@@ -1,0 +1,5 @@
+"""Reports on one's own model: one file with data, fit, calibration, segments, oddities, limits and provenance."""
+
+from xspn.reports.report import Findings, Report, report
+
+__all__ = ["Findings", "Report", "report"]
