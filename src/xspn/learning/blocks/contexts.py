@@ -331,14 +331,19 @@ class _Search:
             return None
         whole, own = self.part(weights)
         part = whole.sample(MOST_TRIAL_ROWS)
-        starts = [(label, start) for label, start in part.starts(context, rng) if part.has_two(start)]
+        starts = [start for start in part.starts(context, rng) if part.has_two(start)]
         if not starts:
             return None
-        # The best of them with blocks that both halves share gets blocks of its own.
-        rough = max((part.with_blocks(label, start) for label, start in starts), key=_evidence_of)
-        alone = part.fitted(context.label, part.weights).evidence
+        # The best of them with the blocks of the whole gets blocks of its own.
+        rough = max((part.with_blocks(context.label, start) for start in starts), key=_evidence_of)
+        least = part.fitted(context.label, part.weights).evidence + LEAST_GAIN
         best = part.fit(rough.responsibilities, TRIAL_PASSES, self.rounds)
-        if len(best.contexts) < 2 or best.evidence < alone + LEAST_GAIN:
+        if best.evidence < least:
+            by_frequency = part.split_by_frequency(context)
+            if by_frequency is None or by_frequency.evidence < least:
+                return None
+            best = max(by_frequency, part.fit(by_frequency.responsibilities, TRIAL_PASSES, 1), key=_evidence_of)
+        if len(best.contexts) < 2:
             return None
         if part is not whole:
             best = whole._em(list(best.contexts), 1)
@@ -405,27 +410,31 @@ class _Search:
         """Whether each cluster has a row."""
         return bool((self.weights @ responsibilities).min() >= 1.0)
 
-    def starts(self, context: Context, rng: np.random.Generator) -> list[tuple[IntArray, FloatArray]]:
-        """Return several ways to split the rows in two, each with the blocks that both halves have.
+    def starts(self, context: Context, rng: np.random.Generator) -> list[FloatArray]:
+        """Return several ways to split the rows in two.
 
         By the side of the mean along the main direction of the blocks' counts; by the value of the variable that tells
-        most of the others; by the nearer of two random rows, in the counts of blocks and in single bits; and by whether
-        a row's ones are among the more frequent variables of their blocks, which are then blocks of their own: of
-        variables that exclude each other nothing else tells frequent from rare ones.
+        most of the others; by the nearer of two random rows, in the counts of blocks and in single bits.
         """
         features = self.counts_of(context)
         beyond = features @ self._main_direction(features) > 0
         told = self.bits[:, self._telling_variable()] == 1
         by_rows = [self.nearest_of(self.bits if s % 2 else features, 2, rng) for s in range(RANDOM_STARTS)]
-        found = [(context.label, start) for start in (_as_halves(beyond), _as_halves(told), *by_rows)]
+        return [_as_halves(beyond), _as_halves(told), *by_rows]
+
+    def split_by_frequency(self, context: Context) -> Mixture | None:
+        """Split rows by whether their ones are among the more frequent variables of their blocks.
+
+        Of variables that exclude each other nothing else tells frequent from rare ones: no pair, and no count.
+        """
         ones, _ = sums_of_columns(self.bits, self.weights)
-        sizes = np.bincount(context.label)
-        above = ones - (np.bincount(context.label, ones) / sizes)[context.label]
-        if (sizes > 1).any():
-            among = self.bits @ above
-            label = np.unique(2 * context.label + (above > 0), return_inverse=True)[1].ravel()
-            found.append((label, _as_halves(among > self.weights @ among / self.total)))
-        return found
+        above = ones - (np.bincount(context.label, ones) / np.bincount(context.label))[context.label]
+        among = self.bits @ above
+        halves = _as_halves(among > self.weights @ among / self.total)
+        if not self.has_two(halves):
+            return None
+        label = np.unique(2 * context.label + (above > 0), return_inverse=True)[1].ravel()
+        return self.with_blocks(label, halves)
 
     def counts_of(self, context: Context) -> FloatArray:
         """Return the count of ones in each block, on the scale of its spread: (rows, blocks)."""
