@@ -28,6 +28,7 @@ from xspn.core.errors import ParameterError
 from xspn.leaves.events import Intervals
 
 LARGE = 30.0  # beyond it log(eᵘ − 1) is u to the last digit
+SMALLEST = 5e-324  # distance from an end in units: a quotient may be rounded to zero
 LARGEST = 600.0  # exponent: means of logarithms given what is far away would be beyond all numbers
 FAR, NODES = 12.0, 1201  # of the quadrature, in deviations: errors fall exponentially with the number of nodes
 _Z = np.linspace(-FAR, FAR, NODES)
@@ -111,34 +112,37 @@ class Scale:
         """Return y; NaN for what is missing or out of the range."""
         if self.kind == "plain":
             return np.asarray(x, dtype=np.float64)
-        u = (x - self.low) / self.unit
         if self.kind == "asinh":
-            return np.asarray(np.arcsinh(u))
-        u = np.where(self.possible(x), u, np.nan)
-        if self.kind == "logit":  # the distance to each end has all digits; 1 − u would not
-            return np.asarray(np.log(u) - np.log((self._range[1] - x) / self.unit))
+            return np.asarray(np.arcsinh((x - self.low) / self.unit))
+        u = self._distance(x, self.low)
+        if self.kind == "logit":  # each end is a distance of its own: 1 − u would lose the digits of a small one
+            return np.asarray(np.log(u) - np.log(self._distance(x, self._range[1])))
         if self.kind == "log":
             return np.asarray(np.sign(self.unit) * np.log(u))
         near = np.minimum(u, LARGE)
         return np.asarray(self.unit * np.where(u > LARGE, u, near + np.log(-np.expm1(-near))))
 
+    def _distance(self, x: AnyArray, end: float) -> FloatArray:
+        """Return the distance to an end of the range in units, above 0; NaN for what is missing or out of the range."""
+        u = np.abs((x - end) / self.unit)
+        return np.asarray(np.where(self.possible(x), np.maximum(u, SMALLEST), np.nan))
+
     def log_slope(self, x: AnyArray) -> FloatArray:
         """Return log dy/dx; 0 for what is missing, −inf out of the range."""
         if self.kind == "plain":
             return np.zeros(np.shape(x))
-        u = (x - self.low) / self.unit
+        log_unit = np.log(abs(self.unit))
         if self.kind == "asinh":
-            found = -0.5 * np.log1p(u * u) - np.log(self.unit)
+            found = -np.log(np.hypot((x - self.low) / self.unit, 1.0)) - log_unit
         else:
-            inside = self.possible(x)
-            u = np.where(inside, u, 0.5)
+            u = self._distance(x, self.low)
             if self.kind == "logit":
-                found = -np.log(u) - np.log1p(-u) - np.log(self.unit)
+                found = -np.log(u) - np.log(self._distance(x, self._range[1])) - log_unit
             elif self.kind == "log":
-                found = -np.log(u) - np.log(abs(self.unit))
+                found = -np.log(u) - log_unit
             else:
                 found = -np.log(-np.expm1(-u))
-            found = np.where(inside, found, -np.inf)
+            found = np.where(np.isnan(found), -np.inf, found)
         return np.asarray(np.where(np.isnan(x), 0.0, found))
 
     def inverse(self, y: AnyArray) -> FloatArray:
