@@ -27,10 +27,11 @@ ATOM_FRACTION, ATOM_ROWS = 0.05, 10.0  # an atom has so many rows at least,
 ATOM_FACTOR = 4.0  # and so many times as many as any value that is none
 MOST_ATOMS = 10
 MOST_DIGITS = 5  # that numbers which come in steps have beyond their spread
-WHOLE = 1e-6  # how near to a whole number of steps a number must be
+WHOLE = 1e-6  # how near to a whole number of steps a number must be, beside the step and beside itself
 SOFT, ASINH = (0.1, 0.5), (1.0, 3.0)  # units of "soft" and "asinh" scales, in deviations
 NEAR, ENDS_FRACTION, ENDS_ROWS = 0.1, 0.02, 5.0  # a bounded column has so many rows so near to each of its ends
 WILD = 3.0  # deviations of the column that a model of it may have on a scale: tails of logarithms may be endless
+STRAIGHT = 1e-6  # spread of numbers on a scale, beside themselves, below which it does not bend
 ROWS_TRIED = 800  # quantiles of a column stand for it
 FEW_ROWS = 20.0  # of fewer nothing can be told but the sign
 
@@ -186,7 +187,8 @@ def _step_of(column: _Values) -> float:
     for digits in range(MOST_DIGITS + 1):
         step = 10.0 ** (first - digits)
         steps = numbers / step
-        if np.abs(steps).max() < 1e9 and np.abs(steps - np.round(steps)).max() < WHOLE:
+        off = np.abs(steps - np.round(steps))  # of a number far below the step as much as it is: it is not zero
+        if np.abs(steps).max() < 1e9 and (off <= WHOLE * np.minimum(np.abs(np.round(steps)), 1.0)).all():
             return float(step)
     return 0.0
 
@@ -239,8 +241,13 @@ def _candidates(shared: _Values, numbers: FloatArray, step: float, spread: float
 
 
 def _is_tame(scale: Scale, shared: _Values) -> bool:
-    """Whether numbers that are normal on a scale vary about as much as those of the column, tails included."""
+    """Whether numbers that are normal on a scale vary about as much as those of the column, tails included.
+
+    And whether the scale is more than a straight line that costs digits, as logarithms of 2⁵³, 2⁵³ + 2, … are.
+    """
     y, chances = scale.forward(shared.numbers), shared.weights / shared.total
+    if np.ptp(y) < STRAIGHT * np.abs(y).max():
+        return False
     mean = chances @ y
     with np.errstate(over="ignore"):
         variance = float(scale.moments(mean, chances @ (y - mean) ** 2)[1])
