@@ -188,7 +188,9 @@ class Posterior:
     def with_masses(self, questions: Sequence[Question]) -> list[Question]:
         """Return questions in which a single number that has a probability, not only a density, is an event."""
         single = [question for question in questions if question.kind == DENSITY]
-        masses = self.prior.probability([question.event for question in single])[:, 0] if single else []
+        if not single:
+            return list(questions)
+        masses = self.prior.probability([question.event for question in single])[:, 0]
         heavy = {id(question) for question, mass in zip(single, masses, strict=True) if mass > 0}
         return [replace(question, kind=EVENT) if id(question) in heavy else question for question in questions]
 
