@@ -128,3 +128,16 @@ def test_whole_numbers_beyond_all_digits_stay_near_each_other(seed):
     assert np.sqrt(found.variance[0]) == pytest.approx(table["a"].astype(float).std(), rel=0.2)
     drawn = model.sample(500, random_state=0)["a"].astype(float)
     assert np.abs(drawn - 2**53).max() < 60
+
+
+@pytest.mark.parametrize("rows", [40, 60, 80])
+@pytest.mark.parametrize("far", [1e6, 1e12])
+def test_one_number_far_away_does_not_make_the_model_vary_far_more_than_the_table(rows, far):
+    """Smoothing widens the leaf of a single row; where it lies on a scale of logarithms, by powers of ten."""
+    rng = np.random.default_rng(rows)
+    numbers = np.append(rng.normal(size=rows - 1), far)
+    both = np.column_stack([numbers, np.append(rng.normal(size=rows - 1), far)])
+    for table in (np.column_stack([numbers, rng.normal(size=rows)]), both):
+        found = XSPN(random_state=0).fit(table).circuit_.moments()
+        assert np.sqrt(found.variance[0]) < 8 * numbers.std()
+        assert abs(found.mean[0] - numbers.mean()) < numbers.std()

@@ -89,7 +89,8 @@ def place_and_slope(scale, x):
     low, high = ends_of(scale)
     if not low < x < high:
         return np.nan, -np.inf
-    step = min([abs(x - end) for end in (low, high) if mp.isfinite(end)] + [mpf(abs(scale.unit))]) * SMALL
+    bend = max(mpf(abs(scale.unit)), abs(mpf(x) - scale.low) / 10**6)  # within it a scale is a straight line, nearly
+    step = min([abs(x - end) for end in (low, high) if mp.isfinite(end)] + [bend]) * SMALL
     slope = (place(scale, x + step) - place(scale, x - step)) / (2 * step)
     return float(place(scale, x)), float(mp.log(slope))
 
