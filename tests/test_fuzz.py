@@ -13,7 +13,9 @@ import pytest
 
 from fuzz import circuits, files
 from fuzz.workers import Pool, run_case
+from xspn import Atom, Transformed
 from xspn.circuit import Queries
+from xspn.leaves import Scale, scales
 
 
 def fine(rng, folder):
@@ -83,6 +85,41 @@ def test_a_wrong_answer_of_a_circuit_is_seen(tmp_path, monkeypatch):
     found = run_case("circuits", circuits.case, 3, tmp_path)
     assert found.failure == "disagreement"
     assert "log_likelihood" in found.cause
+
+
+@pytest.fixture
+def images():
+    """What sets of numbers are on scales is kept: forget it before and after answers are made wrong."""
+    scales._image.cache_clear()
+    yield
+    scales._image.cache_clear()
+
+
+def a_bit_more(ask, self, *args):
+    found = ask(self, *args)
+    return tuple(own + 1e-6 for own in found) if isinstance(found, tuple) else found + 1e-6
+
+
+def the_same_for_all_rows(ask, self, x, rng):
+    return np.where(np.isnan(x), ask(self, x, rng)[:1], x)
+
+
+WRONG_LEAVES = {
+    "a density on a scale": (22, Scale, "log_slope", a_bit_more, "log_likelihood"),
+    "the density of an atom": (12, Atom, "log_prob", a_bit_more, "log_likelihood"),
+    "a mean on a scale": (22, Scale, "moments", a_bit_more, "means"),
+    "bounds that are not rounded": (51, Scale, "_rounded_into", lambda ask, self, *ends: [ends], "probability"),
+    "draws that are all the same": (32, Transformed, "sample", the_same_for_all_rows, "sample"),
+}
+
+
+@pytest.mark.parametrize(("seed", "family", "method", "wrong", "cause"), WRONG_LEAVES.values(), ids=WRONG_LEAVES)
+def test_a_wrong_answer_of_a_leaf_on_scales_is_seen(tmp_path, monkeypatch, images, seed, family, method, wrong, cause):
+    ask = getattr(family, method)
+    monkeypatch.setattr(family, method, lambda self, *args: wrong(ask, self, *args))
+    found = run_case("circuits", circuits.case, seed, tmp_path)
+    assert found.failure == "disagreement"
+    assert cause in found.cause
 
 
 def test_a_foreign_error_behind_a_digest_is_seen(tmp_path, monkeypatch):

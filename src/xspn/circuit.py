@@ -27,7 +27,7 @@ from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
 from xspn.inference.segments import ContextChoice, Segments, segments_of
 from xspn.learning.em import EMOptions, fit_parameters
-from xspn.leaves import Smoothing
+from xspn.leaves import Leaf, Smoothing
 from xspn.questions import Answer, Answers, Posterior, probabilities
 from xspn.questions.events import CountOf
 from xspn.web import notebook_html, write_page
@@ -50,7 +50,7 @@ class Queries(ABC):
         """What is known of the columns: names, domains, labels and types."""
 
     @abstractmethod
-    def _is_selective(self) -> bool:
+    def max_product_is_exact(self) -> bool:
         """Whether a max-product pass finds most probable completions."""
 
     @property
@@ -92,14 +92,15 @@ class Queries(ABC):
     def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
         """Return the most probable completion of each row: `.values`, `.log_prob`, `.exact`.
 
-        The max-product pass is exact for selective circuits, and says so. With `exact=True` a branch-and-bound search
-        makes it exact for others too, or refuses with the reason when the circuit is too large for that.
+        The max-product pass is exact for selective circuits whose leaves know their modes, and says so. With
+        `exact=True` a branch-and-bound search makes it exact for others too, or refuses with the reason when the
+        circuit is too large for that or real values are missing.
         """
         rows = self.schema.evidence(evidence)
-        selective = self._is_selective()
-        if exact and not selective:
+        is_exact = self.max_product_is_exact()
+        if exact and not is_exact:
             return replace(mpe.branch_and_bound(self.backend, rows, self.names), schema=self.schema)
-        return replace(mpe.max_product(self.backend, rows, selective, self.names), schema=self.schema)
+        return replace(mpe.max_product(self.backend, rows, is_exact, self.names), schema=self.schema)
 
     def count_distribution(self, variables: Iterable[Variable], given: Any = None) -> FloatArray:
         """Return P(number of ones among the variables = k | given) for k = 0..len(variables), for binary variables.
@@ -322,10 +323,17 @@ class Circuit(Queries):
             [0.25, 0.75]
         """
         chosen = chosen_backend(self.program, backend, device, dtype, threads)
-        return Evaluator(chosen, self._schema, lambda: self.why_not_selective() is None)
+        return Evaluator(chosen, self._schema, self.max_product_is_exact)
 
-    def _is_selective(self) -> bool:
-        return self.why_not_selective() is None
+    @cached_property
+    def _exact_max(self) -> bool:
+        return self.why_not_selective() is None and all(
+            node.mode_is_exact for node in self._graph.nodes if isinstance(node, Leaf)
+        )
+
+    def max_product_is_exact(self) -> bool:
+        """Return whether the circuit is known to be selective, with leaves that know their modes."""
+        return self._exact_max
 
     # -- tables ------------------------------------------------------------------------------------------------------
 
@@ -466,8 +474,8 @@ class Evaluator(Queries):
     Answers do not depend on the number of threads, nor on how rows are cut into tables: bit for bit.
     """
 
-    def __init__(self, backend: Backend, schema: Schema, is_selective: Callable[[], bool]) -> None:
-        self._backend, self._schema, self._selective = backend, schema, is_selective
+    def __init__(self, backend: Backend, schema: Schema, max_is_exact: Callable[[], bool]) -> None:
+        self._backend, self._schema, self._exact_max = backend, schema, max_is_exact
 
     @property
     def backend(self) -> Backend:
@@ -488,11 +496,12 @@ class Evaluator(Queries):
         """
         return self._backend.error_bound
 
-    def _is_selective(self) -> bool:
-        return self._selective()
+    def max_product_is_exact(self) -> bool:
+        """Return what was known of the circuit."""
+        return self._exact_max()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Evaluator, (self._backend, self._schema, partial(bool, self._is_selective()))
+        return Evaluator, (self._backend, self._schema, partial(bool, self.max_product_is_exact()))
 
     def __repr__(self) -> str:
         return f"Evaluator({self._backend!r})"

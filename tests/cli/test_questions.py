@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cli.conftest import GUESTS
-from xspn import Categorical, Circuit, Gaussian, Product, Sum, load, save
+from xspn import Atom, Categorical, Circuit, Gaussian, Product, Sum, Transformed, load, save
+from xspn.leaves import Scale
 
 
 def answers(run, *arguments):
@@ -99,6 +100,16 @@ def test_real_columns(run, tmp_path):
     ]
     assert half["probability"] == pytest.approx(0.5, abs=1e-6)
     assert run("query", tmp_path / "m.json", "--given", "height > 3")[0] == 0
+
+
+def test_single_numbers_have_a_probability_or_a_density(run, tmp_path):
+    amount = Sum([0.3, 0.7], [Atom(0, 0.0, 0.1), Transformed(Gaussian(0, mean=0.0, std=1.0), [Scale("log")])])
+    save(Circuit(Product([amount, Gaussian(1, mean=0.0, std=1.0)]), names=["paid", "height"]), tmp_path / "m.json")
+    own = answers(run, "query", tmp_path / "m.json", "--ask", "paid=0", "paid=1", "height=0")["answers"]
+    assert [answer["kind"] for answer in own] == ["probability", "density", "density"]
+    assert own[0]["probability"] == pytest.approx(0.3)
+    assert own[1]["density"] == pytest.approx(0.7 / np.sqrt(2 * np.pi))
+    assert own[2]["density"] == pytest.approx(1 / np.sqrt(2 * np.pi))
 
 
 WRONG = {

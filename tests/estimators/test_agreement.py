@@ -14,6 +14,7 @@ from xspn.data.domain import Domain
 from xspn.estimators.agreement import warn_of_disagreement
 from xspn.learning.data import BinaryData
 from xspn.learning.tables import TableData
+from xspn.leaves import Atom, Scale, Transformed
 from xspn.leaves.transformed import scales_of
 
 
@@ -157,3 +158,11 @@ def test_few_rows_and_skewed_columns_give_no_alarm(rows, seed):
     }
     XSPN(random_state=seed).fit(pd.DataFrame(columns))  # a warning would be an error
     XSPN(n_estimators=2, random_state=seed).fit(pd.DataFrame(columns))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_single_number_beside_an_atom_has_no_deviation_to_compare():
+    cells = np.array([[0.0]] * 30 + [[2.5]] * 10)
+    leaf = Transformed(Gaussian(0, mean=float(np.log(2.5)), std=0.1), [Scale("log")])
+    circuit = Circuit(Sum([0.75, 0.25], [Atom(0, 0.0, 0.1), leaf]))
+    warn_of_disagreement(circuit, TableData.of(cells, [Domain.real()]))

@@ -1,6 +1,7 @@
 """Real columns get leaves that respect what they can be, and what is drawn or filled in looks like the table."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
@@ -99,3 +100,44 @@ def test_ordinary_tables_give_no_alarm_and_samples_with_their_quantiles(load, mi
         in_table = np.nanmean(np.where(np.isnan(table), np.nan, table <= quantile), axis=0)
         assert (up_to >= p - 0.08).all()
         assert (below <= in_table + 0.08).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("far", [1e6, 1e9, 1e12, -1e15])
+def test_one_number_far_away_does_not_round_the_others(far):
+    """Numbers far below the step that fits the far one are no multiples of it, zero times."""
+    rng = np.random.default_rng(0)
+    numbers = np.append(rng.normal(size=299), far)
+    circuit = XSPN(random_state=0).fit(np.column_stack([numbers, rng.normal(size=300)])).circuit_
+    drawn = circuit.sample(2000, random_state=0)[:, 0]
+    assert np.median(np.abs(drawn)) == pytest.approx(0.67, abs=0.15)
+    for low, high in [(-1, 1), (-2, 0), (0.5, 1.5)]:
+        in_table = ((numbers >= low) & (numbers <= high)).mean()
+        assert circuit.probability(f"X0 in {low}..{high}").probability == pytest.approx(in_table, abs=0.08)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_numbers_beyond_all_digits_stay_near_each_other(seed):
+    """Logarithms of 2⁵³, 2⁵³ + 2, … are one number."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"a": 2**53 + rng.integers(0, 9, 60) * 2 + 1, "b": rng.integers(0, 2, 60)})
+    model = XSPN(random_state=0).fit(table)
+    found = model.circuit_.moments()
+    assert found.mean[0] - 2**53 == pytest.approx(table["a"].mean() - 2**53, abs=2)
+    assert np.sqrt(found.variance[0]) == pytest.approx(table["a"].astype(float).std(), rel=0.2)
+    drawn = model.sample(500, random_state=0)["a"].astype(float)
+    assert np.abs(drawn - 2**53).max() < 60
+
+
+@pytest.mark.parametrize("rows", [40, 60, 80])
+@pytest.mark.parametrize("far", [1e6, 1e12])
+def test_one_number_far_away_does_not_make_the_model_vary_far_more_than_the_table(rows, far):
+    """Smoothing widens the leaf of a single row; where it lies on a scale of logarithms, by powers of ten."""
+    rng = np.random.default_rng(rows)
+    numbers = np.append(rng.normal(size=rows - 1), far)
+    both = np.column_stack([numbers, np.append(rng.normal(size=rows - 1), far)])
+    for table in (np.column_stack([numbers, rng.normal(size=rows)]), both):
+        found = XSPN(random_state=0).fit(table).circuit_.moments()
+        assert np.sqrt(found.variance[0]) < 8 * numbers.std()
+        assert abs(found.mean[0] - numbers.mean()) < numbers.std()

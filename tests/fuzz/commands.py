@@ -36,7 +36,10 @@ def good_files():
         cells += [str(rng.choice(["red", "blue", "green"])), f"{rng.normal():.3f}"]
         survey.append(",".join("NA" if j and rng.random() < 0.04 else cell for j, cell in enumerate(cells)))
     bits = rng.integers(0, 2, (40, 5))
+    paid = np.where(rng.random(80) < 0.3, 0.0, np.exp(rng.normal(size=80)).round(2))  # often zero, and skewed
+    amounts = zip(paid, rng.poisson(20, 80), rng.random(80).round(3), rng.normal(1e6, 1e3, 80), strict=True)
     found = {
+        "amounts.csv": "paid,age,share,far\n" + "\n".join(",".join(map(str, row)) for row in amounts) + "\n",
         "survey.csv": "\n".join(survey) + "\n",
         "new.csv": "\n".join([survey[0], "p,yes,1,0,,1,pink,0.5", "q,maybe,1,0,1,1,red,much"]) + "\n",
         "bits.csv": "a,b,c,d,e\n" + "\n".join(",".join(map(str, row)) for row in bits.tolist()) + "\n",
@@ -74,6 +77,7 @@ def good_files():
             "bare.json": ["bare.data", "--no-header"],
             "odd.json": ["odd.csv", "--header"],
             "reals.json": ["tabs.tsv"],
+            "amounts.json": ["amounts.csv"],
         }.items():
             status, _, said = typed(["fit", *arguments, "-o", model], b"", Path(folder))
             assert status == 0, said
@@ -181,6 +185,12 @@ THEMES = (  # tables, models, columns and values that belong together: what is t
     (("bits.csv", "bits.npz", "bits.parquet"), ("bits.json",), ("a", "b", "c"), ("0", "1")),
     (("bare.data",), ("bare.json",), ("X0", "X1", "X*"), ("0", "1")),
     (("tabs.tsv",), ("reals.json",), ("u", "v"), ("0.5", "-3", "2")),
+    (
+        ("amounts.csv",),
+        ("amounts.json",),
+        ("paid", "age", "share", "far"),
+        ("0", "1", "20", "0.5", "1e6", "-1", "1e300"),
+    ),
     (("odd.csv",), ("odd.json",), ("US$ (C:\\new)", "a,b", "=1+1", "\x1b[[]31mred"), ("0", "1", "x0")),
     (("constant.csv", "huge.csv", "one.csv"), ("model.json",), ("k", "t", "h"), ("3.5", "same", "1")),
 )
@@ -212,7 +222,16 @@ class Typist:
         return self.one(*self.models)
 
     def given(self):
-        return f"{self.one(*self.names)}={self.one(*self.values)}"
+        if self.rng.random() < 0.7:
+            return f"{self.one(*self.names)}={self.one(*self.values)}"
+        relation = self.one("<", "<=", ">", ">=", "!=", "in", "not in", "in ..", "≥", "=>")
+        ends = [
+            self.one(*self.values),
+            f"{self.one(*self.values)}..{self.one(*self.values)}",
+            f"{{{self.one(*self.values)}}}",
+        ]
+        first = f"{self.one(*self.names)} {relation} {self.one(*ends)}"
+        return first if self.rng.random() < 0.6 else f"{first} {self.one('&', '|', 'and not', 'or')} {self.given()}"
 
     def reading(self):
         return [
@@ -245,10 +264,14 @@ class Typist:
             *self.maybe(0.1, "--independence-threshold", lambda: self.one("5", "0", "-1", "1e9", "nan", "inf")),
             *self.maybe(0.1, "--significance", lambda: self.one("0.01", "0", "1", "2", "nan")),
             *self.maybe(0.1, "--smoothing", lambda: self.one("0.1", "0", "-1", "1e308", "nan", "1e-320")),
-            *self.maybe(0.1, "--exchangeability", lambda: self.one("global", "pairwise", "full", "none", "globl")),
-            *self.maybe(0.1, "--clustering", lambda: self.one("auto", "bernoulli", "variable", "gmm", "kmeans", "k")),
             *self.maybe(
-                0.1, "--leaf-learner", lambda: self.one("factorized", "exchangeable", "chow_liu", "blocks", "sparse")
+                0.1, "--exchangeability", lambda: self.one("evidence", "global", "pairwise", "full", "none", "globl")
+            ),
+            *self.maybe(
+                0.1, "--clustering", lambda: self.one("contexts", "bernoulli", "variable", "gmm", "kmeans", "k")
+            ),
+            *self.maybe(
+                0.1, "--leaf-learner", lambda: self.one("evidence", "factorized", "exchangeable", "chow_liu", "blocks")
             ),
             *self.maybe(0.05, "--n-estimators", lambda: self.one("2", "0", "-3")),
             *self.maybe(0.05, "--jobs", lambda: self.one("1", "0", "-5")),
@@ -267,7 +290,7 @@ class Typist:
     def line(self):
         """A command line, with its words in disorder now and then."""
         command = self.one("fit", "fit", "score", "query", "query", "sample", "impute", "classify", "show", "test",
-                           "datasets", "reproduce", "demo")  # fmt: skip
+                           "explore", "datasets", "reproduce", "demo")  # fmt: skip
         words = [command, *getattr(self, f"of_{command}", list)()]
         if self.rng.random() < 0.08 and command not in ("reproduce", "demo"):  # a word less, and they work for minutes
             del words[int(self.rng.integers(len(words)))]
@@ -336,6 +359,14 @@ class Typist:
             *self.maybe(0.3, lambda: self.one("--full", "--tree")),
             *self.maybe(0.06, lambda: self.one("--png", "--svg", "--map", "--contexts"), lambda: self.one(*PICTURES)),
             *self.json(),
+        ]  # fmt: skip
+
+    def of_explore(self):
+        return [
+            self.model(), "--no-open",
+            *self.maybe(0.7, "-o", lambda: self.one("out.html", "out.html", "-", "folder", "nowhere/x", "model.json")),
+            *self.maybe(0.4, "--data", self.table),
+            *self.maybe(0.2, "--title", lambda: self.one(*self.names, "</script>")), *self.reading(),
         ]  # fmt: skip
 
     def of_test(self):

@@ -1,9 +1,9 @@
 """What a circuit means, computed from its parameters by the textbook: slow, obvious, and without the engine.
 
-Discrete variables are enumerated; real ones are integrated out leaf by leaf, which for normal distributions is leaving
-rows and columns of the covariance matrix out. Everything is in log space, so nothing underflows. Densities of real
-variables, of which the logarithm may be -1e14, are set apart as exact fractions, so that what is added to them, and
-differences between them, keep their digits; the rest is in long doubles where the machine has them.
+Discrete variables are enumerated; real ones are integrated out leaf by leaf (`fuzz.reals`). Everything is in log space,
+so nothing underflows. Densities of real variables, of which the logarithm may be -1e14, are set apart as exact
+fractions, so that what is added to them, and differences between them, keep their digits; the rest is in long doubles
+where the machine has them.
 """
 
 from dataclasses import dataclass, field
@@ -12,17 +12,14 @@ from functools import cached_property, wraps
 from itertools import product
 
 import numpy as np
-from scipy.stats import norm
 
+from fuzz.reals import cumulative, interval_log, is_real, real_log, real_moments
 from xspn import (
     Bernoulli,
     BetaBinomial,
     Categorical,
     ChowLiu,
     Exchangeable,
-    ExchangeableGaussian,
-    Gaussian,
-    MultivariateGaussian,
     Sum,
 )
 from xspn.leaves import Leaf
@@ -46,23 +43,10 @@ def log_sum(values):
 # -- leaves ------------------------------------------------------------------------------------------------------------
 
 
-def normal_parameters(leaf):
-    """The mean and covariance of a leaf of real variables; None for other leaves."""
-    n = len(leaf.variables)
-    if isinstance(leaf, Gaussian):
-        return np.array([leaf.mean]), np.array([[leaf.std**2]])
-    if isinstance(leaf, MultivariateGaussian):
-        return np.array(leaf.mean), np.array(leaf.covariance)
-    if isinstance(leaf, ExchangeableGaussian):
-        apart = (1 - leaf.correlation) * np.eye(n)
-        return np.full(n, leaf.mean), leaf.std**2 * (apart + leaf.correlation)
-    return None
-
-
 def leaf_log(leaf, x):
     """The log-probability of rows that are whole but for real variables: (rows,)."""
-    if normal_parameters(leaf) is not None:
-        return np.array([normal_log(*normal_parameters(leaf), row) for row in x])
+    if is_real(leaf):
+        return np.array([real_log(leaf, row) for row in x])
     x = np.asarray(x)
     codes = x.astype(int)
     if isinstance(leaf, Bernoulli):
@@ -93,34 +77,17 @@ def urn_log(mean, dispersion, bits):
     return total
 
 
-def normal_log(mean, covariance, row):
-    """The log-density of the observed part of one row."""
-    seen = ~np.isnan(row)
-    if not seen.any():
-        return 0.0
-    away, own = row[seen] - mean[seen], covariance[np.ix_(seen, seen)]
-    distance = float(away @ np.linalg.solve(own, away))
-    return -0.5 * (seen.sum() * np.log(2 * np.pi) + np.linalg.slogdet(own)[1] + distance)
-
-
 def leaf_moments(leaf, row):
     """The mean and covariance of a leaf's variables given the observed part of one row."""
+    if is_real(leaf):
+        return real_moments(leaf, row)
     missing = np.isnan(row)
-    if normal_parameters(leaf) is None:
-        sizes = [domain.cardinality for domain in leaf.domains]
-        all_assignments = np.array(list(product(*(range(k) for k in sizes))), dtype=float)
-        logs = np.where(((all_assignments == row) | missing).all(axis=1), leaf_log(leaf, all_assignments), -np.inf)
-        chances = np.exp(logs - log_sum(logs))
-        mean = chances @ all_assignments
-        return mean, (chances[:, None] * (all_assignments - mean)).T @ (all_assignments - mean)
-    mean, covariance = normal_parameters(leaf)
-    out, left = row.copy(), np.zeros_like(covariance)
-    if missing.any():
-        slopes = np.linalg.solve(covariance[np.ix_(~missing, ~missing)], covariance[np.ix_(~missing, missing)]).T
-        out[missing] = mean[missing] + slopes @ (row - mean)[~missing]
-        spread = covariance[np.ix_(missing, missing)] - slopes @ covariance[np.ix_(~missing, missing)]
-        left[np.ix_(missing, missing)] = spread
-    return out, left
+    sizes = [domain.cardinality for domain in leaf.domains]
+    all_assignments = np.array(list(product(*(range(k) for k in sizes))), dtype=float)
+    logs = np.where(((all_assignments == row) | missing).all(axis=1), leaf_log(leaf, all_assignments), -np.inf)
+    chances = np.exp(logs - log_sum(logs))
+    mean = chances @ all_assignments
+    return mean, (chances[:, None] * (all_assignments - mean)).T @ (all_assignments - mean)
 
 
 def once_a_row(answer):
@@ -180,7 +147,7 @@ class Definition:
             below = [values[child] for child in graph.child_ids(node)]
             if isinstance(node, Leaf):
                 own = self._evidence(node, row[list(node.variables)])
-                values.append(None if np.isneginf(own) else Fraction(0 if normal_parameters(node) is None else own))
+                values.append(None if np.isneginf(own) else Fraction(own if is_real(node) else 0))
             elif isinstance(node, Sum):
                 possible = [part for w, part in zip(node.weights, below, strict=True) if w > 0 and part is not None]
                 values.append(max(possible, default=None))
@@ -196,7 +163,7 @@ class Definition:
             if density is None:
                 values.append(np.full(len(rows), -np.inf, dtype=np.longdouble))
             elif isinstance(node, Leaf):
-                own = np.zeros(len(rows)) if normal_parameters(node) else leaf_log(node, rows[:, list(node.variables)])
+                own = np.zeros(len(rows)) if is_real(node) else leaf_log(node, rows[:, list(node.variables)])
                 values.append(own.astype(np.longdouble))
             elif isinstance(node, Sum):
                 terms = [log(w) + (values[child] + float(densities[child] - density))
@@ -295,8 +262,8 @@ class Definition:
 
     def _evidence(self, leaf, row):
         """log P of the observed part of a leaf's row."""
-        if normal_parameters(leaf) is not None:
-            return normal_log(*normal_parameters(leaf), row)
+        if is_real(leaf):
+            return real_log(leaf, row)
         options = [range(d.cardinality) if np.isnan(x) else [x] for d, x in zip(leaf.domains, row, strict=True)]
         return log_sum(leaf_log(leaf, np.array(list(product(*options)), dtype=float)))
 
@@ -307,7 +274,36 @@ class Definition:
         chance = 0.0
         for weight, leaves in self.components:
             leaf = next(own for own in leaves if variable in own.variables)
-            at = leaf.variables.index(variable)
-            mean, covariance = normal_parameters(leaf)
-            chance += np.exp(weight) * norm.cdf(value, mean[at], np.sqrt(covariance[at, at]))
+            chance += np.exp(weight) * cumulative(leaf, leaf.variables.index(variable), value)
         return min(float(chance), 1.0)
+
+    def event_log(self, row, intervals, allowed):
+        """log P(what a row says, real variables written in their intervals, an assignment that is allowed).
+
+        Args:
+            row: What is known.
+            intervals: {real variable: (low, high)}.
+            allowed: Which of `all_assignments` come true: (assignments,) of bool.
+
+        Returns:
+            None if there are too many components, or intervals of three variables that depend on each other.
+        """
+        if self.components is None:
+            return None
+        terms = []
+        for weight, leaves in self.components:
+            logs = np.where(allowed, weight, -np.inf)
+            for leaf in leaves:
+                own = row[list(leaf.variables)]
+                if is_real(leaf):
+                    bounds = {i: intervals[v] for i, v in enumerate(leaf.variables) if v in intervals}
+                    found = interval_log(leaf, own, bounds)
+                    if found is None:
+                        return None
+                    logs = logs + found
+                else:
+                    codes = self.all_assignments[:, list(leaf.variables)]
+                    agrees = ((codes == own) | np.isnan(own)).all(axis=1)
+                    logs = np.where(agrees, logs + leaf_log(leaf, codes), -np.inf)
+            terms.append(log_sum(logs))
+        return float(log_sum(terms))

@@ -62,6 +62,8 @@ ODD = {
     "large": lambda rng, n: rng.normal(size=n) * 1e150,
     "largest": lambda rng, n: rng.normal(size=n) * 1e307,
     "tiny": lambda rng, n: rng.normal(size=n) * 1e-200,
+    "outlier": lambda rng, n: np.where(np.arange(n) == 0, 1e12, rng.normal(size=n)),
+    "often zero": lambda rng, n: np.where(rng.random(n) < 0.4, 0.0, np.exp(rng.normal(size=n))),
     "heavy": lambda rng, n: np.exp(rng.normal(size=n) * 8),
     "half": lambda rng, n: rng.normal(size=n).astype(np.float16),
     "single": lambda rng, n: rng.normal(size=n).astype(np.float32),
@@ -258,6 +260,8 @@ def weights(rng, n):
         ["a"] * n,
         np.full(n, np.nan),
         np.full(n, 1e300),
+        np.where(np.arange(n) % 2 == 0, 1e-300, 1.0),
+        np.where(np.arange(n) == 0, 1.0, 0.0),
     ]
     return options[int(rng.integers(len(options)))]
 

@@ -1,12 +1,14 @@
 """Normal leaves on scales: every scale against quadrature, several variables, steps and ends."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import lognorm
 
 from xspn import Circuit, Gaussian, MultivariateGaussian, Product, Sum
-from xspn.core.errors import ParameterError, StructureError
+from xspn.core.errors import ParameterError, QueryError, StructureError
 from xspn.io import from_json, to_json
 from xspn.leaves import Atom, Bernoulli, ExchangeableGaussian, Scale, Transformed
 
@@ -179,6 +181,57 @@ def test_wrong_parameters_are_refused():
     for wrong in ({"kind": "cube"}, {"unit": 0.0}, {"low": np.inf}, {"step": -1.0}, {"kind": "logit", "unit": -1.0}):
         with pytest.raises(ParameterError):
             Scale(**wrong)
+    for wrong, message in (
+        ({"least": 0.0, "most": 1.0}, "found both"),
+        ({"kind": "logit", "least": 0.8}, "not left by reflection, found 0.8"),
+        ({"kind": "log", "unit": -1.0, "least": -1.0}, "the range -inf to 0"),
+        ({"kind": "log", "least": -1.0}, "the range 0 to inf"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            Scale(**wrong)
     for wrong in ({"value": np.nan, "width": 1.0}, {"value": 0.0, "width": 0.0}):
         with pytest.raises(ParameterError):
             Atom(0, **wrong)
+
+
+@pytest.mark.parametrize("low", [0.0, -1.3, 1e6, -1.59759247e6])
+@pytest.mark.parametrize("unit", [0.3, 1.0, 2.5, 30.0])
+def test_both_ends_of_a_bounded_scale_are_kept_apart(low, unit):
+    """The inverse is always possible, and as exact near the upper end as near the lower one."""
+    scale = Scale("logit", low=low, unit=unit)
+    x = scale.inverse(np.array([-800.0, -40.0, 40.0, 800.0]))
+    assert scale.possible(x).all()
+    assert np.isfinite(scale.log_slope(x)).all()
+    high = low + unit
+    near = np.nextafter(high, -np.inf)
+    expected = np.log(float(Fraction(near) - Fraction(low))) - np.log(float(Fraction(high) - Fraction(near)))
+    assert scale.forward(np.array([near]))[0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["log", "asinh", "soft", "logit"])
+def test_means_given_what_is_far_away_are_numbers(kind):
+    """They would be beyond all numbers; and one row that is impossible does not disturb the others."""
+    base = MultivariateGaussian([0, 1], np.zeros(2), np.array([[1.0, 0.9], [0.9, 1.0]]))
+    leaf = Transformed(base, [Scale(), Scale(kind)])
+    rows = np.array([[1000.0, np.nan], [-1000.0, np.nan], [0.5, np.nan], [np.nan, -2.0], [np.nan, 0.5]])
+    assert np.isfinite(leaf.means(rows)).all()
+    filled, _ = leaf.mode(rows)
+    assert np.isfinite(filled).all()
+    assert np.isfinite(np.asarray(Scale(kind, unit=1e10).moments(np.array(3000.0), np.array(900.0)))).all()
+
+
+def test_a_mode_that_was_rounded_reflected_or_searched_for_is_not_called_exact():
+    def claim(leaf):
+        circuit = Circuit(leaf)
+        found = circuit.mpe()
+        assert circuit.to("numpy").mpe().exact == found.exact
+        if not found.exact:
+            with pytest.raises(QueryError, match="is real"):
+                circuit.mpe(exact=True)
+        return found.exact
+
+    assert claim(Transformed(Gaussian(0, mean=0.2, std=0.5), [Scale("log", least=0.0)]))
+    assert claim(Transformed(Gaussian(0, mean=3.0, std=0.5), [Scale(step=1.0)]))
+    assert not claim(Transformed(Gaussian(0, mean=3.2, std=0.5), [Scale(step=1.0)]))
+    assert not claim(Transformed(Gaussian(0, mean=-3.2, std=0.5), [Scale(least=0.0)]))
+    assert not claim(joint())

@@ -140,12 +140,63 @@ def test_numbers_on_scales_against_draws(scale):
     assert circuit.probability("X0 < 1e9").probability == pytest.approx(1.0)
 
 
-def test_numbers_beyond_the_least_belong_to_it():
+def test_numbers_below_the_least_are_reflected_as_they_are_when_drawn():
     leaf = Transformed(Gaussian(0, mean=1.0, std=1.0), [Scale(step=1.0, least=0.0)])
     circuit = Circuit(leaf)
     assert circuit.probability("X0 < 0").probability == 0.0
-    assert circuit.probability("X0 <= 0").probability == pytest.approx(norm.cdf(-0.5))
     assert circuit.probability("X0 >= 0").probability == pytest.approx(1.0)
+    zero = norm.cdf(0.5, 1) - norm.cdf(-0.5, 1)
+    one = norm.cdf(1.5, 1) - norm.cdf(0.5, 1) + norm.cdf(-0.5, 1) - norm.cdf(-1.5, 1)
+    assert circuit.probability("X0 <= 0").probability == pytest.approx(zero)
+    assert circuit.probability("X0 in 0.5..1.5").probability == pytest.approx(one)
+    drawn = circuit.sample(50_000, random_state=0)[:, 0]
+    assert (drawn == 0).mean() == pytest.approx(zero, abs=0.01)
+    assert (drawn == 1).mean() == pytest.approx(one, abs=0.01)
+
+
+@pytest.mark.parametrize("step", [0.1, 0.01, 1e-3, 0.5])
+def test_numbers_in_steps_are_within_bounds_that_are_written_like_them(step):
+    """0.7 / 0.1 is less than 7, and still 0.7 is at most 0.7."""
+    circuit = Circuit(Transformed(Gaussian(0, mean=0.7, std=20 * step), [Scale(step=step)]))
+    for number in range(-30, 31):
+        value = round((number + 7) * step, 6)
+        edges = [norm.cdf((value + half * step - 0.7) / (20 * step)) for half in (-0.5, 0.5)]
+        for relation, expected in (("<", edges[0]), ("<=", edges[1]), (">", 1 - edges[1]), (">=", 1 - edges[0])):
+            found = circuit.probability(f"X0 {relation} {value!r}").probability
+            assert found == pytest.approx(expected, abs=1e-9), (relation, value)
+
+
+def test_numbers_that_no_step_is_near_stay_what_they_are():
+    circuit = Circuit(Transformed(Gaussian(0, mean=-1.0, std=1.0), [Scale("log", step=1.0)]))
+    drawn = circuit.sample(50_000, random_state=0)[:, 0]
+    assert ((drawn > 0.2) & (drawn < 0.3)).mean() > 0.1  # nearest is zero, which has no logarithm
+    for low, high in [(0.2, 0.3), (0.1, 1.0), (0.4, 0.7), (1.0, 2.0)]:
+        expected = ((drawn >= low) & (drawn <= high)).mean()
+        assert circuit.probability(f"X0 in {low}..{high}").probability == pytest.approx(expected, abs=0.01)
+
+
+def test_single_numbers_have_the_probability_of_atoms_and_of_steps():
+    amount = Sum([0.3, 0.7], [Atom(0, 0.0, 0.1), Transformed(Gaussian(0, mean=0.0, std=1.0), [Scale("log")])])
+    whole = Transformed(Gaussian(2, mean=1.0, std=2.0), [Scale(step=1.0)])
+    circuit = Circuit(Product([amount, Bernoulli(1, p=0.4), whole, Gaussian(3, mean=0.0, std=1.0)]))
+    two = norm.cdf(0.75) - norm.cdf(0.25)
+    for text, expected in {
+        "X0 != 0": 0.7,
+        "not X0 != 0": 0.3,
+        "X0 = 0": 0.3,
+        "X0 = 0 & X1=1": 0.12,
+        "X0 in {0, 5} & X1=1": 0.12,
+        "X0 = 0 | X1=1": 0.3 + 0.7 * 0.4,
+        "X2 = 2": two,
+        "X2 in {2} & X0 = 0": two * 0.3,
+        "X1 = 1 & X3 = 0": 0.0,
+    }.items():
+        assert circuit.probability(text).probability == pytest.approx(expected, rel=1e-12), text
+    given = circuit.probability("X1=1", given="X0 = 0 | X1=1").probability
+    assert given == pytest.approx(0.4 / (0.3 + 0.7 * 0.4))
+    assert circuit.probability("X0 = 0 & X2 = 2", given="X3 = 0.5").probability == pytest.approx(two * 0.3)
+    with pytest.raises(QueryError, match="X3 = 0: this column has any single number with probability zero"):
+        circuit.probability("X3 = 0")
 
 
 def test_sets_of_numbers():

@@ -129,6 +129,7 @@ class Answers:
         from xspn.questions import Question
 
         parts: dict[int, list[Question]] = {}
+        questions = self.posterior.with_masses(questions)
         for place, question in enumerate(questions):
             domain = self.circuit.domains[question.variables[0]] if question.variables else None
             if question.kind == "event":

@@ -134,8 +134,8 @@ def _of_real(column: _RealColumn, values: FloatArray, weights: FloatArray, floor
     scale, rest = next(iter(column.scales)), ~np.isin(values, list(chances))
     numbers, parts = scale.forward(values[rest]), np.array(column.normal)
     possible = ~np.isnan(numbers)
-    if not possible.any():
-        return None
+    if not possible.any() or (scale.kind != "plain" and np.ptp(numbers[possible]) == 0):
+        return None  # one number, or several that the scale does not tell apart, has no deviation to compare with
     parts[:, 0] /= parts[:, 0].sum()
     least = floor if scale.kind == "plain" else 0.0
     what = _of_numbers(parts, numbers[possible], weights[rest][possible], least, errors)

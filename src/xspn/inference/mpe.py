@@ -55,8 +55,8 @@ def _cell(schema: Schema, variable: int, code: float) -> str:
     return f"{label:.6g}" if isinstance(label, float) else html.text(label)
 
 
-def max_product(backend: Backend, evidence: AnyArray, selective: bool, names: Names | None = None) -> Completion:
-    """Take the best child at every sum: exact if the circuit is selective, a good guess otherwise."""
+def max_product(backend: Backend, evidence: AnyArray, is_exact: bool, names: Names | None = None) -> Completion:
+    """Take the best child at every sum: exact if the circuit is selective and knows its leaves' modes, else a guess."""
     program = backend.program
     filled = np.empty(evidence.shape)
     for start, stop, rows in program.row_blocks(evidence, names, "evidence"):
@@ -69,7 +69,7 @@ def max_product(backend: Backend, evidence: AnyArray, selective: bool, names: Na
         filled[start:stop] = out
     outside = program.absent
     filled[:, outside] = np.nan
-    exact = selective or not np.isnan(evidence[:, ~outside]).any()
+    exact = is_exact or not np.isnan(evidence[:, ~outside]).any()
     return Completion(filled, backend.log_likelihood(filled, names), exact)
 
 
@@ -81,7 +81,7 @@ def branch_and_bound(
     A partial row is bounded from above by a pass that takes the best completion at each leaf and adds at sums. The
     search always opens the partial row of the largest bound, so the first whole row that comes up is the best one.
     """
-    start = max_product(backend, evidence, selective=False, names=names)
+    start = max_product(backend, evidence, is_exact=False, names=names)
     known = np.where(backend.program.absent, np.nan, evidence)
     rows, scores = [], []
     for row, guess, score in zip(known, start.values, start.log_prob, strict=True):

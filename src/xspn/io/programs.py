@@ -49,7 +49,7 @@ def save_program(circuit: Circuit, path: str | os.PathLike[str]) -> None:
         "format": FORMAT,
         "schema": SCHEMA,
         **head_of_columns(circuit.schema),
-        "selective": circuit.why_not_selective() is None,
+        "selective": circuit.max_product_is_exact(),
         "families": families,
     }
     write_parts(Path(path), packed_file(head, arrays))

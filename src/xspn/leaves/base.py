@@ -127,6 +127,11 @@ class Leaf(LeafNode):
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return each row completed to the most probable one, and its log-probability."""
 
+    @property
+    def mode_is_exact(self) -> bool:
+        """Whether `mode` is known to find the most probable rows; False for a family that searches for them."""
+        return True
+
     @abstractmethod
     def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Return each row with its missing values drawn from their distribution given the observed ones."""

@@ -16,6 +16,7 @@ Here u = (x − low) / unit; a negative unit is for numbers below `low`. Numbers
 """
 
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,8 @@ from xspn.core.errors import ParameterError
 from xspn.leaves.events import Intervals
 
 LARGE = 30.0  # beyond it log(eᵘ − 1) is u to the last digit
+SMALLEST = 5e-324  # distance from an end in units: a quotient may be rounded to zero
+LARGEST = 600.0  # exponent: means of logarithms given what is far away would be beyond all numbers
 FAR, NODES = 12.0, 1201  # of the quadrature, in deviations: errors fall exponentially with the number of nodes
 _Z = np.linspace(-FAR, FAR, NODES)
 _W = np.exp(-0.5 * _Z**2) / np.exp(-0.5 * _Z**2).sum()
@@ -76,6 +79,22 @@ class Scale:
                 raise ParameterError(f"scale: expected a finite number or None for {name}, found {value!r}")
         if self.step < 0:
             raise ParameterError(f"scale: expected a step of at least 0, found {self.step!r}")
+        self._refuse_ends()
+
+    def _refuse_ends(self) -> None:
+        """Refuse ends at which numbers would be reflected out of the range."""
+        if self.least is not None and self.most is not None:
+            raise ParameterError(
+                f"scale: expected a least or a most number, found both, {self.least!r} and {self.most!r}: what is "
+                "reflected at one may be beyond the other"
+            )
+        low, high = self._range
+        for name, end, first in (("least", self.least, low), ("most", self.most, high)):
+            if end is not None and (not low <= end <= high or not low <= 2 * end - first <= high):
+                raise ParameterError(
+                    f"scale: expected a {name} number with which the range {low:g} to {high:g} is not left by "
+                    f"reflection, found {end!r}"
+                )
 
     @property
     def is_plain(self) -> bool:
@@ -86,41 +105,44 @@ class Scale:
         """Mark the numbers in the range; what is missing is not marked."""
         if self.kind in ("plain", "asinh"):
             return np.asarray(~np.isnan(x))
-        u = (x - self.low) / self.unit
-        return np.asarray((u > 0) & (u < 1) if self.kind == "logit" else u > 0)
+        low, high = self._range
+        return np.asarray((x > low) & (x < high))
 
     def forward(self, x: AnyArray) -> FloatArray:
         """Return y; NaN for what is missing or out of the range."""
         if self.kind == "plain":
             return np.asarray(x, dtype=np.float64)
-        u = (x - self.low) / self.unit
         if self.kind == "asinh":
-            return np.asarray(np.arcsinh(u))
-        u = np.where(self.possible(x), u, np.nan)
-        if self.kind == "logit":
-            return np.asarray(np.log(u) - np.log1p(-u))
+            return np.asarray(np.arcsinh((x - self.low) / self.unit))
+        u = self._distance(x, self.low)
+        if self.kind == "logit":  # each end is a distance of its own: 1 − u would lose the digits of a small one
+            return np.asarray(np.log(u) - np.log(self._distance(x, self._range[1])))
         if self.kind == "log":
             return np.asarray(np.sign(self.unit) * np.log(u))
         near = np.minimum(u, LARGE)
         return np.asarray(self.unit * np.where(u > LARGE, u, near + np.log(-np.expm1(-near))))
 
+    def _distance(self, x: AnyArray, end: float) -> FloatArray:
+        """Return the distance to an end of the range in units, above 0; NaN for what is missing or out of the range."""
+        u = np.abs((x - end) / self.unit)
+        return np.asarray(np.where(self.possible(x), np.maximum(u, SMALLEST), np.nan))
+
     def log_slope(self, x: AnyArray) -> FloatArray:
         """Return log dy/dx; 0 for what is missing, −inf out of the range."""
         if self.kind == "plain":
             return np.zeros(np.shape(x))
-        u = (x - self.low) / self.unit
+        log_unit = np.log(abs(self.unit))
         if self.kind == "asinh":
-            found = -0.5 * np.log1p(u * u) - np.log(self.unit)
+            found = -np.log(np.hypot((x - self.low) / self.unit, 1.0)) - log_unit
         else:
-            inside = self.possible(x)
-            u = np.where(inside, u, 0.5)
+            u = self._distance(x, self.low)
             if self.kind == "logit":
-                found = -np.log(u) - np.log1p(-u) - np.log(self.unit)
+                found = -np.log(u) - np.log(self._distance(x, self._range[1])) - log_unit
             elif self.kind == "log":
-                found = -np.log(u) - np.log(abs(self.unit))
+                found = -np.log(u) - log_unit
             else:
                 found = -np.log(-np.expm1(-u))
-            found = np.where(inside, found, -np.inf)
+            found = np.where(np.isnan(found), -np.inf, found)
         return np.asarray(np.where(np.isnan(x), 0.0, found))
 
     def log_slope_on_line(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -162,7 +184,8 @@ class Scale:
             x = self.low + self.unit * np.exp(np.clip(np.sign(self.unit) * y, -700.0, 700.0))
             ends = self._ends
         else:
-            x = self.low + self.unit * np.logaddexp(0.0, np.asarray(y) / self.unit)
+            z = np.asarray(y) / self.unit
+            x = self.low + self.unit * (np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z))))
             ends = self._ends
         return np.asarray(np.clip(x, *ends))
 
@@ -174,33 +197,66 @@ class Scale:
         return -np.inf, float(np.nextafter(self.low, -np.inf))
 
     def image(self, numbers: Intervals) -> Intervals:
-        """Return what a set of numbers becomes on the scale.
+        """Return where a number is on the scale if what is drawn or filled in for it is one of a set of numbers.
 
-        A number in steps stands for all that are rounded to it, and the least and the most for all beyond them.
+        A number in steps stands for all that are rounded to it, and one above the least also for what is reflected to
+        it there.
 
         Examples:
             >>> Scale("log").image(Intervals.of((-2.0, 1.0))).bounds
             ((-inf, 0.0),)
-            >>> Scale(step=1.0, least=0.0).image(Intervals.of((0.0, 1.0), (2.5, 3.2))).bounds
-            ((-inf, 1.5), (2.5, 3.5))
+            >>> Scale(step=1.0).image(Intervals.of((0.0, 1.0), (2.5, 3.2))).bounds
+            ((-0.5, 1.5), (2.5, 3.5))
+            >>> Scale(least=0.0).image(Intervals.of((-4.0, 1.0), (2.0, 3.0))).bounds
+            ((-3.0, -2.0), (-1.0, 1.0), (2.0, 3.0))
         """
-        least, most = self._range
-        found = []
-        for low, high in numbers.bounds:
-            if self.step > 0:
-                low, high = np.ceil(low / self.step) - 0.5, np.floor(high / self.step) + 0.5
-                low, high = low * self.step, high * self.step
-            if high <= least or low >= most or not self._has(low, high):
-                continue
-            below = low <= (least if self.least is None else self.least)
-            above = high >= (most if self.most is None else self.most)
-            ends = self.forward(np.array([low, high]))
-            found.append((-np.inf if below else float(ends[0]), np.inf if above else float(ends[1])))
-        return Intervals.of(*found)
+        return _image(self, numbers)
 
-    def _has(self, low: float, high: float) -> bool:
-        """Whether some number of an interval is not beyond the least or the most."""
-        return (self.least is None or high >= self.least) and (self.most is None or low <= self.most)
+    def _rounded_into(self, low: float, high: float) -> list[tuple[float, float]]:
+        """Return the numbers that are written as one of an interval: in steps where the nearest is a possible one."""
+        steps = self._possible_steps if self.step > 0 else None
+        if steps is None:
+            return [(low, high)]
+        first, last = max(self._step_from(low), steps[0]), min(-self._step_from(-high), steps[1])
+        least, most = (steps[0] - 0.5) * self.step, (steps[1] + 0.5) * self.step  # beyond, numbers stay what they are
+        inner = [((first - 0.5) * self.step, (last + 0.5) * self.step)] if first <= last else []
+        return [*inner, (low, min(high, least)), (max(low, most), high)]
+
+    def _step_from(self, low: float) -> float:
+        """Return the number of the first step that is, as it is written, not below a bound."""
+        if not np.isfinite(low):
+            return low
+        number = float(np.ceil(low / self.step))  # of a quotient that is rounded: it may be one off
+        return next(k for k in (number - 1, number, number + 1) if k == number + 1 or self._written(k) >= low)
+
+    def _written(self, number: float) -> float:
+        return float(_few_digits(np.array(number * self.step), self.step))
+
+    @property
+    def _possible_steps(self) -> tuple[float, float] | None:
+        """The numbers of the first and the last step in the range; None if no step is."""
+        low, high = (np.floor(end / self.step) for end in self._range)
+        inside = [k + more for k in (low, high) for more in (-1.0, 0.0, 1.0, 2.0) if np.isfinite(k)]
+        found = [k for k in inside if self.possible(np.array(self._written(k)))]
+        if not found and np.isfinite(low) and np.isfinite(high):
+            return None
+        return (min(found) if np.isfinite(low) else -np.inf), (max(found) if np.isfinite(high) else np.inf)
+
+    def _reflected_into(self, low: float, high: float) -> list[tuple[float, float]]:
+        """Return the numbers that an interval has after reflection at the least or the most."""
+        end = self.least if self.least is not None else self.most
+        if end is None:
+            return [(low, high)]
+        low, high = (max(low, end), high) if self.least is not None else (low, min(high, end))
+        return [(low, high), (2 * end - high, 2 * end - low)] if low <= high else []
+
+    def _forward_interval(self, low: float, high: float) -> list[tuple[float, float]]:
+        """Return an interval on the scale, without what is out of the range."""
+        least, most = self._range
+        if high <= least or low >= most or low > high:
+            return []
+        ends = self.forward(np.array([low, high]))
+        return [(-np.inf if low <= least else float(ends[0]), np.inf if high >= most else float(ends[1]))]
 
     @property
     def _range(self) -> tuple[float, float]:
@@ -226,16 +282,24 @@ class Scale:
         mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
         if self.kind == "plain":
             return mean, variance
-        if self.kind == "log":
-            of_u = np.exp(np.sign(self.unit) * mean + variance / 2)
-            return np.asarray(self.low + self.unit * of_u), np.asarray((self.unit * of_u) ** 2 * np.expm1(variance))
-        if self.kind == "asinh":
-            of_u, grown = np.exp(variance / 2) * np.sinh(mean), np.expm1(variance)
-            spread = 0.5 * grown * (np.exp(variance) * np.cosh(2 * mean) + 1)
-            return np.asarray(self.low + self.unit * of_u), np.asarray(self.unit**2 * spread)
+        if self.kind in ("log", "asinh"):
+            with np.errstate(over="ignore", divide="ignore"):  # squares of units, and a variance of zero
+                of_u, spread = self._moments_of_unit(mean, variance)
+                return np.asarray(self.low + self.unit * of_u), np.asarray(self.unit * (self.unit * spread))
         x = self.inverse(mean[..., None] + np.sqrt(variance)[..., None] * _Z)
         middle = x @ _W
         return np.asarray(middle), np.asarray((x - middle[..., None]) ** 2 @ _W)
+
+    def _moments_of_unit(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and the variance of u, for logarithms and their like, from logarithms of their parts."""
+        log_grown = variance + np.log(-np.expm1(-variance))  # of exp(variance) − 1
+        if self.kind == "log":
+            log_u = np.sign(self.unit) * mean + variance / 2
+            return _exp(log_u), _exp(2 * log_u + log_grown)
+        far = np.abs(mean)
+        of_u = np.sign(mean) * _exp(far + variance / 2) * -np.expm1(-2 * far) / 2
+        spread = _exp(log_grown + variance + 2 * far) * (1 + np.exp(-4 * far)) / 4 + _exp(log_grown) / 2
+        return np.asarray(of_u), np.asarray(spread)
 
     def to_params(self) -> dict[str, Any]:
         """Return what a file stores."""
@@ -248,6 +312,18 @@ class Scale:
 
 
 PLAIN = Scale()
+
+
+@lru_cache(maxsize=1024)  # the leaves of a column are asked for the same
+def _image(scale: Scale, numbers: Intervals) -> Intervals:
+    before = [own for bounds in numbers.bounds for own in scale._rounded_into(*bounds)]
+    before = [own for bounds in before for own in scale._reflected_into(*bounds)]
+    return Intervals.of(*(own for bounds in before for own in scale._forward_interval(*bounds)))
+
+
+def _exp(x: FloatArray) -> FloatArray:
+    """Return the exponential, a finite number whatever x is."""
+    return np.asarray(np.exp(np.minimum(x, LARGEST)))
 
 
 def _few_digits(x: FloatArray, step: float) -> FloatArray:

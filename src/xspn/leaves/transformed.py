@@ -146,6 +146,15 @@ class Transformed(Leaf):
         filled = self._inverse(y, x)
         return filled, self.log_prob(filled)
 
+    @property
+    def mode_is_exact(self) -> bool:
+        """Whether it is the peak of one variable itself: not one that was reflected or rounded, nor one of several."""
+        if len(self._variables) > 1:
+            return False
+        mean, covariance = self.base.moments()
+        peak = self.scales[0].inverse(_peak(mean, covariance[:, 0], self.scales[0]))
+        return bool((self.scales[0].presented(peak) == peak).all())
+
     def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Fill with draws of the normal leaf, put back on the variables' own scales."""
         return self._inverse(self.base.sample(self._forward(x), rng), x)

@@ -1,7 +1,7 @@
 """Exact answers: probabilities of events and distributions of counts, given evidence that is a row or an event."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,8 +14,8 @@ from xspn.data.schema import Schema
 from xspn.engine import Backend
 from xspn.engine.tally import log_tally
 from xspn.leaves.events import Intervals, Mark
-from xspn.questions.ask import Question, questions_of
-from xspn.questions.events import Case, Codes, CountOf, Event, fixed_value, is_point, plain_row
+from xspn.questions.ask import DENSITY, EVENT, Question, questions_of
+from xspn.questions.events import Allowed, Case, Codes, CountOf, Event, fixed_value, is_point, plain_row
 from xspn.questions.grammar import conjunction
 from xspn.questions.reading import evidence_event
 
@@ -113,6 +113,7 @@ def probabilities(
     else:
         texts = [target] if isinstance(target, str) else list(target)
         asked = [question for text in texts for question in questions_of(text, schema, "question")]
+        asked = posterior.with_masses(asked)
         for question in asked:
             question.refuse_distribution()
     answers = Answers(posterior.answers(asked))
@@ -135,8 +136,8 @@ class Posterior:
         self.backend, self.schema = backend, schema
         self.rows, self.event, self.text = _evidence_of(given, schema, what)
         dense = [_points(case) for case in self.event.cases]
-        self._points = min(map(len, dense))
-        if len({own for own in dense if len(own) == self._points}) > 1:
+        self._points = min(dense, key=len)
+        if len({own for own in dense if len(own) == len(self._points)}) > 1:
             raise QueryError(
                 f"{what}: the alternatives fix different real columns to single numbers, whose densities cannot be "
                 "compared; give intervals"
@@ -218,6 +219,15 @@ class Posterior:
             for level in levels
         ]
 
+    def with_masses(self, questions: Sequence[Question]) -> list[Question]:
+        """Return questions in which a single number that has a probability, not only a density, is an event."""
+        single = [question for question in questions if question.kind == DENSITY]
+        if not single:
+            return list(questions)
+        masses = self.prior.probability([question.event for question in single])[:, 0]
+        heavy = {id(question) for question, mass in zip(single, masses, strict=True) if mass > 0}
+        return [replace(question, kind=EVENT) if id(question) in heavy else question for question in questions]
+
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Return the answers to questions about events, all of them in one go."""
         events = [question.event for question in questions]
@@ -248,28 +258,33 @@ class Posterior:
         self, events: Sequence[Event], free: CountOf | None = None
     ) -> Iterator[tuple[list[int], FloatArray, FloatArray]]:
         """Yield the events that cases belong to, log P(case, row): (cases, rows, values of `free`), and its scale."""
-        groups: dict[Any, list[tuple[int, Case]]] = {}
+        groups: dict[Any, list[tuple[int, dict[Any, float]]]] = {}
         for place, event in enumerate(events):
             for case in event.cases:
-                if len(_points(case)) > self._points:
-                    continue  # a single number among real ones: nothing beside the others
-                sets = {key: own for key, own in case.items() if not isinstance(key, int) or fixed_value(own) is None}
-                groups.setdefault(frozenset(sets.items()), []).append((place, case))
+                if not self._points <= _points(case):
+                    continue  # what fixes other numbers is nothing beside densities of fewer
+                fixed = {key: value for key, own in case.items() if (value := self._fixed(key, own)) is not None}
+                sets = frozenset((key, own) for key, own in case.items() if key not in fixed)
+                groups.setdefault(sets, []).append((place, fixed))
         for shape, members in groups.items():
             marks, counts = _marks_of(dict(shape), self.schema, free)
             X = np.repeat(self.rows[None], len(members), axis=0)  # (cases, rows, columns)
             clash = np.zeros(X.shape[:2], dtype=bool)
-            for rows, bad, (_, case) in zip(X, clash, members, strict=True):
-                for key, own in case.items():
-                    value = fixed_value(own) if isinstance(key, int) else None
-                    if isinstance(key, int) and value is not None:
-                        bad |= ~np.isnan(rows[:, key]) & (rows[:, key] != value)
-                        rows[:, key] = value
+            for rows, bad, (_, fixed) in zip(X, clash, members, strict=True):
+                for key, value in fixed.items():
+                    bad |= ~np.isnan(rows[:, key]) & (rows[:, key] != value)
+                    rows[:, key] = value
             table = X.reshape(-1, X.shape[2])
             logs, scales = log_tally(self.backend.program, table, marks, self.schema.names, "given")
             logs[clash.ravel()] = -np.inf
             summed = _added_up(logs, counts, free)
             yield [place for place, _ in members], summed.reshape(*clash.shape, -1), scales.reshape(clash.shape)
+
+    def _fixed(self, key: Any, own: Allowed) -> float | None:
+        """Return the value of a column that has but one: of a real one only if it is known, and has a density."""
+        if not isinstance(key, int) or (is_point(own) and key not in self._points):
+            return None
+        return fixed_value(own)
 
 
 def _evidence_of(given: Any, schema: Schema, what: str) -> tuple[FloatArray, Event, str]:

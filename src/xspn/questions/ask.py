@@ -19,9 +19,9 @@ class Question:
     Attributes:
         text: The question in the words of the language.
         kind: "event" (how probable is it?), "variable" or "count" (which distribution?), or "density" (of a real
-            column at one number).
+            column at one number, unless that has a probability).
         variables: The columns that it is about.
-        event: The event, of a question about one; everything otherwise.
+        event: The event, of a question about one or about a number; everything otherwise.
         count: What is counted, of a question about a count.
         value: The number, of a question about a density.
     """
@@ -45,8 +45,8 @@ class Question:
         """Refuse a question that is not about an event, where a probability is asked for."""
         if self.kind == DENSITY:
             raise QueryError(
-                f"question: {self.text}: a real column has any single number with probability zero; ask for an "
-                "interval such as NAME in 3..4"
+                f"question: {self.text}: this column has any single number with probability zero; ask for an interval "
+                "such as NAME in 3..4"
             )
         if self.kind != EVENT:
             raise QueryError(f"question: {self.text}: expected an event such as NAME=VALUE or count(…) >= NUMBER")
@@ -98,7 +98,7 @@ def _event(own: str, tree: Expression, text: str, schema: Schema, what: str) -> 
         for key, allowed in event.cases[0].items():
             value = fixed_value(allowed)
             if isinstance(key, int) and isinstance(allowed, Intervals) and value is not None:
-                return Question(own, DENSITY, (key,), value=value)
+                return Question(own, DENSITY, (key,), event, value=value)
     return Question(own, EVENT, _variables(tree, text, schema, what), event)
 
 

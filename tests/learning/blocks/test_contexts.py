@@ -215,3 +215,17 @@ def test_categories_that_exclude_each_other_are_told_apart_by_their_frequency(se
     found = find_contexts(bits, np.ones(len(bits)), seed=0)
     constant = [sorted(np.flatnonzero(own @ bits == 0).tolist()) for own in found.responsibilities.round().T]
     assert sorted(constant) == [list(range(10)), list(range(10, 20))]
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_without_weight_change_nothing():
+    """Zero of zero is no fraction: such rows made every part of the others empty, and no context was found."""
+    rng = np.random.default_rng(0)
+    many = rng.integers(0, 2, size=(400, 1))
+    table = (rng.random((400, 8)) < np.where(many, 0.8, 0.2)).astype(np.uint8)
+    table[:, 4:] = table[:, 3:4] * many
+    expected = find_contexts(table, np.ones(400), seed=0)
+    with_others = np.concatenate([table, rng.integers(0, 2, (50, 8)).astype(np.uint8)])
+    found = find_contexts(with_others, np.append(np.ones(400), np.zeros(50)), seed=0)
+    assert len(found.contexts) == len(expected.contexts) == 2
+    assert found.evidence == pytest.approx(expected.evidence)

@@ -7,7 +7,7 @@ from support.tables import REAL, exchangeable_categories, exchangeable_numbers, 
 from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
 from xspn.learning.tables.leaf_learners.blocks import similar_columns
-from xspn.learning.tables.likeness import groups_of_columns
+from xspn.learning.tables.likeness import blocks_of, groups_of_columns
 from xspn.learning.tables.slice import TableSlice
 from xspn.learning.tables.summary import Column, TableSummary
 
@@ -87,3 +87,21 @@ def test_many_rows_speak_for_themselves(rng):
     assert TableSlice(summary(cells, [0, 1, 2])).test(LearnConfig()) is not None
     assert len(similar_columns(summary(cells + np.array([0, 0, 1]), [0, 0, 0]))) == 2
     assert TableSlice(summary(cells + np.array([0, 0, 1]), [0, 0, 0])).test(LearnConfig()) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_column_joins_the_first_block_all_of_whose_members_are_like_it(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 12))
+    pairs = rng.random((n, n)) < 0.7
+    pairs |= pairs.T | np.eye(n, dtype=bool)
+    cells = rng.normal(size=(5, n))
+    expected = []
+    for column in np.argsort(cells.mean(axis=0)):
+        home = next((block for block in expected if all(pairs[column, other] for other in block)), None)
+        if home is None:
+            expected.append([column])
+        else:
+            home.append(column)
+    found = blocks_of(pairs, cells, np.ones(5))
+    assert [block.tolist() for block in found] == [sorted(block) for block in expected]

@@ -182,7 +182,7 @@ class _Search:
 
     def part(self, weights: FloatArray) -> tuple["_Search", AnyArray]:
         """Return the rows that are not negligible under a part of their weights, and where they are."""
-        fraction = weights / self.weights
+        fraction = np.divide(weights, self.weights, out=np.zeros(len(weights)), where=self.weights > 0)
         own = fraction > LEAST_RESPONSIBILITY * fraction.max()
         return _Search(self.bits[own], weights[own], self, own), own
 

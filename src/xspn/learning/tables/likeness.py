@@ -45,12 +45,14 @@ def groups_of_columns(cells: FloatArray, weights: FloatArray, domains: Sequence[
 def blocks_of(alike: BoolArray, cells: FloatArray, weights: FloatArray) -> list[IntArray]:
     """Partition the columns into blocks whose members are all alike, taking columns by their mean, not their place."""
     blocks: list[list[int]] = []
+    fits = np.ones_like(alike)  # (blocks, columns): all members of the block are like the column
     for column in np.argsort(_means(cells, weights), kind="stable").tolist():
-        home = next((block for block in blocks if alike[column, block].all()), None)
-        if home is None:
-            blocks.append([column])
-        else:
-            home.append(column)
+        found = np.flatnonzero(fits[: len(blocks), column])
+        home = int(found[0]) if len(found) else len(blocks)
+        if home == len(blocks):
+            blocks.append([])
+        blocks[home].append(column)
+        fits[home] &= alike[:, column]
     return [np.sort(np.array(block, dtype=np.int64)) for block in blocks]
 
 

@@ -20,17 +20,22 @@ from xspn.learning.tables.data import LEAST_SPREAD, VARIANCE_OF_ROUNDING, TableD
 from xspn.learning.tables.leaf_learners.normal_mixtures import mixture_evidence
 from xspn.learning.tables.likeness import groups_of_columns
 from xspn.leaves.atom import Atom
+from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
+from xspn.leaves.gaussian import Gaussian
+from xspn.leaves.multivariate_gaussian import MultivariateGaussian
 from xspn.leaves.scales import Scale
-from xspn.leaves.transformed import NORMAL, Transformed
+from xspn.leaves.transformed import NORMAL, Normal, Transformed
 
 ATOM_FRACTION, ATOM_ROWS = 0.05, 10.0  # an atom has so many rows at least,
 ATOM_FACTOR = 4.0  # and so many times as many as any value that is none
 MOST_ATOMS = 10
 MOST_DIGITS = 5  # that numbers which come in steps have beyond their spread
-WHOLE = 1e-6  # how near to a whole number of steps a number must be
+WHOLE = 1e-6  # how near to a whole number of steps a number must be, beside the step and beside itself
 SOFT, ASINH = (0.1, 0.5), (1.0, 3.0)  # units of "soft" and "asinh" scales, in deviations
 NEAR, ENDS_FRACTION, ENDS_ROWS = 0.1, 0.02, 5.0  # a bounded column has so many rows so near to each of its ends
 WILD = 3.0  # deviations of the column that a model of it may have on a scale: tails of logarithms may be endless
+WILDEST, HALVINGS = 30.0, 40  # deviations of the column that a single leaf may have, which is found by bisection
+STRAIGHT = 1e-6  # spread of numbers on a scale, beside themselves, below which it does not bend
 ROWS_TRIED = 800  # quantiles of a column stand for it
 FEW_ROWS = 20.0  # of fewer nothing can be told but the sign
 
@@ -44,12 +49,14 @@ class ColumnScale:
         atoms: The values that many rows share.
         places: Where the atoms are on the scale.
         width: The numbers that an atom stands for: an interval of this length.
+        spread: The column's deviation, in its own units.
     """
 
     scale: Scale
     atoms: tuple[float, ...] = ()
     places: tuple[float, ...] = ()
     width: float = 0.0
+    spread: float = 1.0
 
     def forward(self, x: FloatArray) -> FloatArray:
         """Return numbers on the scale, atoms at their places."""
@@ -73,6 +80,7 @@ def on_scales(data: TableData) -> tuple[TableData, dict[int, ColumnScale]]:
     for group in dict.fromkeys(alike.values()):
         members = [v for v in real if alike[v] == group]
         found |= zip(members, _scales_of([values[v] for v in members], group[1]), strict=True)
+    found = {v: replace(own, spread=float(data.spreads[v])) for v, own in found.items()}
     cells, spreads, floors = data.cells.copy(), data.spreads.copy(), data.floors.copy()
     atoms: list[tuple[tuple[float, float], ...]] = [()] * len(data.domains)
     for v, own in found.items():
@@ -104,11 +112,49 @@ def in_own_units(graph: Graph, scales: dict[int, ColumnScale]) -> Graph:
         if isinstance(node, Atom):
             return scales[node.variables[0]].restored(node)
         if isinstance(node, NORMAL) and not all(scales[v].scale.is_plain for v in node.variables):
-            return Transformed(node, [scales[v].scale for v in node.variables])
+            columns = [scales[v] for v in node.variables]
+            return Transformed(_tamed(node, columns), [own.scale for own in columns])
         return node
 
     root: Node = graph.rebuild(visit)
     return Graph(root, graph.n_variables)
+
+
+def _tamed(leaf: Normal, columns: Sequence[ColumnScale]) -> Normal:
+    """Return a leaf narrowed on its scales where it would vary far more than its columns do.
+
+    One row at 10¹² among others near 1 is a context of its own, with a deviation that is a matter of smoothing; on a
+    scale of logarithms that is a matter of powers of ten.
+    """
+    mean, covariance = leaf.moments()
+    pairs = zip(columns, mean.tolist(), np.diag(covariance).tolist(), strict=True)
+    factors = np.array([_narrowing(own, middle, variance) for own, middle, variance in pairs])
+    if (factors == 1).all():
+        return leaf
+    if isinstance(leaf, MultivariateGaussian):
+        return MultivariateGaussian(leaf.variables, mean, covariance * np.outer(factors, factors))
+    std = leaf.std * float(factors.min())
+    if isinstance(leaf, Gaussian):
+        return Gaussian(leaf.variables[0], leaf.mean, std)
+    return ExchangeableGaussian(leaf.variables, leaf.mean, std, leaf.correlation)
+
+
+def _narrowing(column: ColumnScale, mean: float, variance: float) -> float:
+    """Return by which factor a deviation on a scale is reduced: 1, but for leaves far wider than their column."""
+    if column.scale.kind not in ("log", "asinh"):
+        return 1.0
+
+    def is_wild(factor: float) -> bool:
+        return bool(column.scale.moments(np.array(mean), np.array(factor**2 * variance))[1] > most)
+
+    most = (WILDEST * column.spread) ** 2
+    if not is_wild(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_wild(middle) else (middle, high)
+    return low or high
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +232,8 @@ def _step_of(column: _Values) -> float:
     for digits in range(MOST_DIGITS + 1):
         step = 10.0 ** (first - digits)
         steps = numbers / step
-        if np.abs(steps).max() < 1e9 and np.abs(steps - np.round(steps)).max() < WHOLE:
+        off = np.abs(steps - np.round(steps))  # of a number far below the step as much as it is: it is not zero
+        if np.abs(steps).max() < 1e9 and (off <= WHOLE * np.minimum(np.abs(np.round(steps)), 1.0)).all():
             return float(step)
     return 0.0
 
@@ -239,8 +286,13 @@ def _candidates(shared: _Values, numbers: FloatArray, step: float, spread: float
 
 
 def _is_tame(scale: Scale, shared: _Values) -> bool:
-    """Whether numbers that are normal on a scale vary about as much as those of the column, tails included."""
+    """Whether numbers that are normal on a scale vary about as much as those of the column, tails included.
+
+    And whether the scale is more than a straight line that costs digits, as logarithms of 2⁵³, 2⁵³ + 2, … are.
+    """
     y, chances = scale.forward(shared.numbers), shared.weights / shared.total
+    if np.ptp(y) < STRAIGHT * np.abs(y).max():
+        return False
     mean = chances @ y
     with np.errstate(over="ignore"):
         variance = float(scale.moments(mean, chances @ (y - mean) ** 2)[1])
