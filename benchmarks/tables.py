@@ -21,12 +21,12 @@ from xspn.circuit import Circuit
 from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability import global_test as binary_global_test
+from xspn.learning.independence import independence_p_values
 from xspn.learning.learner import learn
 from xspn.learning.summary import BinarySummary
-from xspn.learning.tables import TableData
+from xspn.learning.table_data import TableData
+from xspn.learning.table_summary import Column, TableSummary
 from xspn.learning.tables.exchangeability import global_test, pairwise_test
-from xspn.learning.tables.independence import independence_p_values
-from xspn.learning.tables.summary import Column, TableSummary
 
 MISSING = 0.2
 REAL = Domain.real()

@@ -18,7 +18,7 @@ from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.learner import learn
 from xspn.learning.policy import Operation
-from xspn.learning.tables import TableData
+from xspn.learning.table_data import TableData
 
 VARIANTS = [
     {},

@@ -22,14 +22,14 @@ from xspn.learning.data import BinaryData
 from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.policy import Decision, Operation, decide
 from xspn.learning.pruning import priced, pruned
+from xspn.learning.scales import in_own_units, on_scales
 from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
+from xspn.learning.table_data import TableData
 from xspn.learning.tables.clustering import table_clustering
-from xspn.learning.tables.data import TableData
 from xspn.learning.tables.exchangeability.base import named_table_test
 from xspn.learning.tables.leaf_learners import table_leaf_learner
-from xspn.learning.tables.scales import in_own_units, on_scales
 from xspn.learning.task import Dependence, Rows, Task
 from xspn.leaves.base import Leaf
 

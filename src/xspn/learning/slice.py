@@ -229,7 +229,7 @@ class BinarySlice(BitSlice):
 
     def groups_of_blocks(self) -> list[IntArray]:
         """Return the components of the graph of dependent variables and dependent counts."""
-        return groups_of_blocks(self.summary, self.summary.exchangeable_blocks.label)
+        return groups_of_blocks(self.summary, self.exchangeable_blocks())
 
     def instead_of_product(self, config: LearnConfig) -> Candidate | None:
         """Return a mixture over the blocks: many weak dependences add up."""

@@ -5,11 +5,11 @@ import pytest
 
 from support.blocks import all_partitions, log_prior_of
 from xspn.data.domain import Domain
+from xspn.learning.blocks.table_contexts import find_contexts, one_context
+from xspn.learning.blocks.table_partition import log_prior
+from xspn.learning.blocks.table_products import ProductRows, Structure
 from xspn.learning.source import TableSource
-from xspn.learning.tables.data import TableData
-from xspn.learning.tables.evidence.contexts import find_contexts, one_context
-from xspn.learning.tables.evidence.partition import log_prior
-from xspn.learning.tables.evidence.products import ProductRows, Structure
+from xspn.learning.table_data import TableData
 from xspn.learning.task import Rows, Task
 from xspn.paper.datasets.planted import planted
 

@@ -6,10 +6,9 @@ from scipy.stats import chi2_contingency
 
 from support.tables import REAL, table_summary, with_missing
 from xspn.data.domain import Domain
-from xspn.learning.independence import g_statistics
+from xspn.learning.independence import g_statistics, g_tests, independence_p_values, independent_groups
 from xspn.learning.summary import BinarySummary
-from xspn.learning.tables.bins import rank_bins
-from xspn.learning.tables.independence import g_tests, independence_p_values, independent_groups
+from xspn.learning.table_summary import rank_bins
 
 
 def williams(table):

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import dirichlet_multinomial, invgamma, multivariate_normal, multivariate_t, norm
 
 from xspn.learning.blocks.laws import evidence_of_counts, log_factorials_to
-from xspn.learning.tables.evidence.laws import (
+from xspn.learning.blocks.table_laws import (
     DRAWS,
     HISTOGRAM,
     MEAN_ROWS,

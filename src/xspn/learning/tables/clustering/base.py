@@ -8,11 +8,11 @@ import numpy as np
 from xspn.core.errors import ParameterError
 from xspn.core.registry import Registry
 from xspn.learning.clustering.base import Split
+from xspn.learning.table_summary import TableSummary
 from xspn.learning.tables.clustering.contexts import contexts_split
 from xspn.learning.tables.clustering.mixture import gaussian_split, mixture_split
 from xspn.learning.tables.clustering.product import Encoded
 from xspn.learning.tables.clustering.variable import variable_splits
-from xspn.learning.tables.summary import TableSummary
 
 TableClustering = Callable[[TableSummary, int], list[Split]]
 table_clusterings: Registry[TableClustering] = Registry("clustering of tables")

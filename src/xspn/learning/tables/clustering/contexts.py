@@ -5,23 +5,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xspn.learning.clustering.base import Split
-from xspn.learning.tables.summary import TableSummary
+from xspn.learning.table_summary import TableSummary
 from xspn.learning.task import SMALLEST_RESPONSIBILITY
 
 if TYPE_CHECKING:
-    from xspn.learning.tables.evidence.contexts import Mixture
+    from xspn.learning.blocks.table_contexts import Mixture
 
 
 def contexts_split(summary: TableSummary, seed: int) -> Split | None:
     """Return the contexts of best evidence, as many as there are, with their responsibilities for each row."""
-    from xspn.learning.tables.evidence.contexts import find_contexts  # takes numba along
+    from xspn.learning.blocks.table_contexts import find_contexts  # takes numba along
 
     return _split_by(find_contexts(summary, seed), summary)
 
 
 def two_contexts_split(summary: TableSummary, seed: int) -> Split | None:
     """Return the two contexts of best evidence, even if one has more."""
-    from xspn.learning.tables.evidence.contexts import find_two_contexts  # takes numba along
+    from xspn.learning.blocks.table_contexts import find_two_contexts  # takes numba along
 
     found = find_two_contexts(summary, seed)
     return None if found is None else _split_by(found, summary)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from xspn.core.arrays import FloatArray
-from xspn.learning.tables.summary import TableSummary, row_blocks
+from xspn.learning.table_summary import TableSummary, row_blocks
 from xspn.leaves.gaussian import LOG_2PI
 
 TINY = 1e-300

@@ -10,8 +10,8 @@ from xspn.core.arrays import FloatArray
 from xspn.core.logspace import logsumexp_quiet
 from xspn.learning.clustering.base import Condition, Split
 from xspn.learning.steps import step
+from xspn.learning.table_summary import Column, TableSummary, row_blocks
 from xspn.learning.tables.clustering.product import TINY, Encoded
-from xspn.learning.tables.summary import Column, TableSummary, row_blocks
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 MOST_APART = 4  # categories that are tried

@@ -17,7 +17,7 @@ from xspn.core.checks import known_names
 from xspn.core.errors import ParameterError
 from xspn.core.registry import Registry
 from xspn.learning.exchangeability.base import TestResult
-from xspn.learning.tables.summary import TableSummary, row_blocks
+from xspn.learning.table_summary import TableSummary, row_blocks
 
 MOST_INDICATORS = 5  # values beyond the first; the second order has a number for every two of them
 

@@ -5,8 +5,8 @@ import numpy as np
 from xspn.core.errors import QueryError
 from xspn.learning.deviations import tail
 from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.table_summary import TableSummary
 from xspn.learning.tables.exchangeability.base import table_tests
-from xspn.learning.tables.summary import TableSummary
 from xspn.statistics import ValueCounts
 
 MOST_ASSIGNMENTS = 1 << 16

@@ -27,6 +27,7 @@ import numpy as np
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.deviations import Cumulants, DeviationPart, Index, largest, needs_largest
 from xspn.learning.exchangeability.base import TestResult, in_parts
+from xspn.learning.table_summary import TableSummary, row_blocks
 from xspn.learning.tables.exchangeability.base import Features, table_tests
 from xspn.learning.tables.exchangeability.partial_rows import partial_parts
 from xspn.learning.tables.exchangeability.quadratic import (
@@ -37,7 +38,6 @@ from xspn.learning.tables.exchangeability.quadratic import (
     possible,
     quadratic,
 )
-from xspn.learning.tables.summary import TableSummary, row_blocks
 
 ALL = slice(None)
 Rows = tuple[FloatArray, FloatArray]  # features of some rows, centered within each row, and the rows' weights

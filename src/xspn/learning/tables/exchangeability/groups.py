@@ -10,10 +10,10 @@ from xspn.data.domain import Domain
 from xspn.learning.exchangeability.base import TestResult
 from xspn.learning.exchangeability.groups import Group, TestedBlock, as_groups, binary_partition, partition
 from xspn.learning.summary import BinarySummary
-from xspn.learning.tables.data import TableData
+from xspn.learning.table_data import TableData
+from xspn.learning.table_summary import Column, TableSummary
 from xspn.learning.tables.exchangeability.base import features
 from xspn.learning.tables.exchangeability.global_test import global_test
-from xspn.learning.tables.summary import Column, TableSummary
 
 
 def table_groups(

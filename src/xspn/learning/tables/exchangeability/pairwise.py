@@ -8,9 +8,9 @@ from xspn.core.arrays import FloatArray
 from xspn.core.checks import one_of
 from xspn.learning.deviations import tail
 from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.table_summary import TableSummary
 from xspn.learning.tables.exchangeability.base import features, table_tests
 from xspn.learning.tables.exchangeability.quadratic import quadratic
-from xspn.learning.tables.summary import TableSummary
 
 
 def pairwise_test(

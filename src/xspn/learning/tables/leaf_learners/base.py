@@ -6,7 +6,7 @@ from xspn.core.arrays import IntArray
 from xspn.core.errors import ParameterError
 from xspn.core.registry import Registry
 from xspn.learning.leaf_learners.base import Candidate, LeafData, LeafOptions
-from xspn.learning.tables.summary import TableSummary
+from xspn.learning.table_summary import TableSummary
 
 TableLeafData = LeafData[TableSummary]
 TableLeafLearner = Callable[[TableLeafData, IntArray, LeafOptions], Candidate]

@@ -8,11 +8,11 @@ from scipy.special import chdtrc
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.graph.nodes import Node, Product
 from xspn.learning.leaf_learners.base import Candidate
+from xspn.learning.likeness import blocks_of
+from xspn.learning.table_summary import TableSummary
 from xspn.learning.tables.leaf_learners.base import TableLeafData
 from xspn.learning.tables.leaf_learners.exchangeable import exchangeable_leaf
 from xspn.learning.tables.leaf_learners.univariate import factorized_leaves
-from xspn.learning.tables.likeness import blocks_of
-from xspn.learning.tables.summary import TableSummary
 
 LEVEL = 0.01  # columns whose distributions differ at this level go into different blocks
 

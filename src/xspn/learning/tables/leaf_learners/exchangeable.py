@@ -16,10 +16,10 @@ from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.core.logspace import logsumexp_quiet, safe_log
 from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.steps import step
+from xspn.learning.table_summary import row_blocks
 from xspn.learning.tables.leaf_learners.base import TableLeafData
 from xspn.learning.tables.leaf_learners.normal_block import exchangeable_normal
 from xspn.learning.tables.leaf_learners.univariate import expert_weights, factorized_leaves, ordered_probabilities
-from xspn.learning.tables.summary import row_blocks
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.statistics import Statistic, Total, ValueCounts
 from xspn.statistics.value_counts import compositions

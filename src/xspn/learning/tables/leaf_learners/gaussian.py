@@ -7,9 +7,9 @@ from xspn.core.arrays import FloatArray, IntArray
 from xspn.graph.nodes import Node, Product
 from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.steps import step
+from xspn.learning.table_summary import TableSummary
 from xspn.learning.tables.leaf_learners.base import TableLeafData, without_atoms
 from xspn.learning.tables.leaf_learners.univariate import factorized_leaves
-from xspn.learning.tables.summary import TableSummary
 from xspn.leaves.gaussian import LOG_2PI
 from xspn.leaves.multivariate_gaussian import MultivariateGaussian
 

@@ -10,8 +10,8 @@ from xspn.core.logspace import logsumexp_quiet
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Sum
 from xspn.learning.steps import step
+from xspn.learning.table_summary import Column, TableSummary, row_blocks
 from xspn.learning.tables.leaf_learners.base import TableLeafData, without_atoms
-from xspn.learning.tables.summary import Column, TableSummary, row_blocks
 from xspn.leaves.atom import Atom
 from xspn.leaves.gaussian import LOG_2PI, Gaussian
 

@@ -9,7 +9,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.errors import DataError
 from xspn.data.domain import Domain
-from xspn.learning.tables.likeness import groups_of_columns
+from xspn.learning.likeness import groups_of_columns
 
 LEAST_SPREAD = 1e-3  # of a leaf's deviation, relative to that of the column
 MISSING = 255  # the byte of a cell without a value, where rows are compared

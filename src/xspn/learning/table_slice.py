@@ -9,16 +9,17 @@ from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.learning.clustering.base import Split
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.independence import groups_of_blocks, independent_groups
 from xspn.learning.leaf_learners.base import Candidate, LeafData
 from xspn.learning.pruning import PRICE, n_parameters_of
 from xspn.learning.slice import Slice
 from xspn.learning.steps import step
+from xspn.learning.table_summary import TableSummary
 from xspn.learning.tables.clustering import categories_apart, mixture_splits, table_clustering
 from xspn.learning.tables.clustering.contexts import contexts_split, two_contexts_split
 from xspn.learning.tables.clustering.product import Encoded
 from xspn.learning.tables.clustering.variable import misrepresented, responsibilities_of
 from xspn.learning.tables.exchangeability.base import named_table_test
-from xspn.learning.tables.independence import groups_of_blocks, independent_groups
 from xspn.learning.tables.leaf_learners import (
     TableLeafData,
     evidence_blocks_leaf,
@@ -26,7 +27,6 @@ from xspn.learning.tables.leaf_learners import (
     factorized_leaves,
     table_leaf_learner,
 )
-from xspn.learning.tables.summary import TableSummary
 from xspn.learning.task import SMALLEST_RESPONSIBILITY
 
 

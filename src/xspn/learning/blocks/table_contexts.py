@@ -14,9 +14,9 @@ from scipy.special import gammaln, xlogy
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.errors import ParameterError
+from xspn.learning.blocks.table_products import Product, ProductRows, Structure
 from xspn.learning.steps import step
-from xspn.learning.tables.evidence.products import Product, ProductRows, Structure
-from xspn.learning.tables.summary import TableSummary
+from xspn.learning.table_summary import TableSummary
 
 LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of less than this fraction of the largest
 FEWEST_ROWS = 4.0  # contexts of fewer are not split

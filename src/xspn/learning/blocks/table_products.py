@@ -8,8 +8,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn.learning.tables.clustering.variable import FEWEST_REPEATED, REPEATED_FRACTION
-from xspn.learning.tables.evidence.laws import (
+from xspn.learning.blocks.table_laws import (
     MEAN_ROWS,
     VARIANCE_ROWS,
     Classes,
@@ -23,10 +22,11 @@ from xspn.learning.tables.evidence.laws import (
     scatter_of,
     symmetric_sums,
 )
-from xspn.learning.tables.evidence.partition import Block, best_partition, log_prior
+from xspn.learning.blocks.table_partition import Block, best_partition, log_prior
+from xspn.learning.likeness import ENOUGH_ROWS
+from xspn.learning.table_summary import TableSummary
+from xspn.learning.tables.clustering.variable import FEWEST_REPEATED, REPEATED_FRACTION
 from xspn.learning.tables.leaf_learners.exchangeable import CLASSES_PER_ROW, MOST_CLASSES
-from xspn.learning.tables.likeness import ENOUGH_ROWS
-from xspn.learning.tables.summary import TableSummary
 from xspn.leaves.gaussian import LOG_2PI
 
 MOST_CUTS = 4  # on discrete values, that are weighed by evidence
