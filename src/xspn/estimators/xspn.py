@@ -19,7 +19,6 @@ from xspn.estimators.agreement import warn_of_disagreement
 from xspn.estimators.base import DensityEstimator, TableInput, all_or_nothing, in_memory, training_data
 from xspn.estimators.explanation import Reason, decisions_in_words, reasons_of
 from xspn.learning.assembly import Learned
-from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.memory import refuse_if_too_large
@@ -209,8 +208,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         """Learn from a table in memory, with the effort that the quality stands for; return its rows too."""
         own = self._training_table(X)
         refuse_if_too_large(len(own), own.domains)
-        merge = config.clustering not in UNWEIGHTED
-        data = training_data(own, self._row_weights(sample_weight, len(own)), merge)
+        data = training_data(own, self._row_weights(sample_weight, len(own)), config.merges_rows)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         whole_number("n_estimators", self.n_estimators, 1)
         only_scored = X_valid is None or (self.quality == "fast" and is_out_of_core(X_valid))

@@ -198,7 +198,7 @@ class BinarySlice(BitSlice):
         """Run the test that the configuration names."""
         if config.exchangeability is None or config.by_evidence:
             return None
-        return tests[config.exchangeability](self.summary, **dict(config.test_options))
+        return tests.for_bits(config.exchangeability, self.summary)(self.summary, **config.test_options)
 
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores, without the rows above."""
@@ -209,7 +209,7 @@ class BinarySlice(BitSlice):
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Run the clustering that the configuration names."""
-        return clusterings[config.split_by](self.summary, seed)
+        return clusterings.for_bits(config.split_by, self.summary)(self.summary, seed)
 
     def split_in_two(self, config: LearnConfig, seed: int) -> Split | None:
         """Split rows of one context, unless they are few and the variables many."""

@@ -6,20 +6,18 @@ import numpy as np
 from scipy.special import entr
 
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
-from xspn.learning.clustering.base import Split
+from xspn.learning.clustering.base import Split, clusterings, proposals, responsibilities_of
+from xspn.learning.clustering.contexts import several_contexts, two_contexts
+from xspn.learning.clustering.products import Encoded
+from xspn.learning.clustering.variable import categories_apart, misrepresented
 from xspn.learning.config import LearnConfig
-from xspn.learning.exchangeability.base import TestResult
+from xspn.learning.exchangeability.base import TestResult, check_test_options, tests
 from xspn.learning.independence import groups_of_blocks, independent_groups
 from xspn.learning.leaf_learners.base import Candidate, LeafData
 from xspn.learning.pruning import PRICE, n_parameters_of
 from xspn.learning.slice import Slice
 from xspn.learning.steps import step
 from xspn.learning.table_summary import TableSummary
-from xspn.learning.tables.clustering import categories_apart, mixture_splits, table_clustering
-from xspn.learning.tables.clustering.contexts import contexts_split, two_contexts_split
-from xspn.learning.tables.clustering.product import Encoded
-from xspn.learning.tables.clustering.variable import misrepresented, responsibilities_of
-from xspn.learning.tables.exchangeability.base import named_table_test
 from xspn.learning.tables.leaf_learners import (
     TableLeafData,
     evidence_blocks_leaf,
@@ -51,7 +49,8 @@ class TableSlice(Slice):
         if config.exchangeability is None or config.by_evidence or not self.summary.one_distribution:
             return None
         options = dict(config.test_options)
-        return named_table_test(config.exchangeability, options)(self.summary, **options)
+        check_test_options(config.exchangeability, options, tables=True)
+        return tests.for_tables(config.exchangeability, self.summary)(self.summary, **options)
 
     def independent_groups(self, config: LearnConfig) -> list[IntArray]:
         """Return the components of the graph of the G-test, unless a joint leaf predicts clearly better than a product.
@@ -68,7 +67,7 @@ class TableSlice(Slice):
 
     def contexts(self, seed: int) -> Split | None:
         """Return the contexts of best evidence."""
-        return contexts_split(self.summary, seed)
+        return several_contexts(self.summary, seed)
 
     def exchangeable_blocks(self) -> list[IntArray]:
         """Return the blocks of best evidence."""
@@ -117,7 +116,7 @@ class TableSlice(Slice):
             return exchangeable_leaf(data, variables, config.smoothing)
 
         whole = make(self._informed(config), self._variables)
-        splits = mixture_splits(self.summary, 0)
+        splits = self._proposals("bernoulli", 0)
         return whole is not None and self._best_split(splits, config, make, whole) is None
 
     def univariate(self, config: LearnConfig) -> Candidate:
@@ -148,8 +147,7 @@ class TableSlice(Slice):
         if config.split_by == "contexts":
             best = self.contexts(seed) or self.split_in_two(config, seed)
         else:
-            splits = table_clustering(config.clustering)(self.summary, seed)
-            best = self._best_split(splits, config, make, self.leaf(config))
+            best = self._best_split(self._proposals(config.clustering, seed), config, make, self.leaf(config))
         if best is None or best.on_category or config.clustering != "auto":
             return best
         clusters, found, gain = responsibilities_of(best), best, 0.0
@@ -168,7 +166,7 @@ class TableSlice(Slice):
 
         Evidence of few rows is cautious, and prediction may gain where evidence does not.
         """
-        found = two_contexts_split(self.summary, seed)
+        found = two_contexts(self.summary, seed)
         if found is None:
             return None
         make, sizes, whole = _leaf_learner_of(config), [], self.leaf(config)
@@ -182,7 +180,12 @@ class TableSlice(Slice):
         price = self._price() + PRICE * (sum(sizes) + len(sizes) - 1 - n_parameters_of(whole.node))
         return found if gain > price else None
 
-    def _best_split(self, splits: list[Split], config: LearnConfig, make: "Maker", whole: Candidate) -> Split | None:
+    def _proposals(self, clustering: str, seed: int) -> Sequence[Split]:
+        return proposals(clusterings.for_tables(clustering, self.summary)(self.summary, seed))
+
+    def _best_split(
+        self, splits: Sequence[Split], config: LearnConfig, make: "Maker", whole: Candidate
+    ) -> Split | None:
         """Return the best of several splits, if its clusters predict better than the leaf of the whole slice."""
         best, best_score = None, whole.score(self.summary.weights) + self._price()
         for split in splits:

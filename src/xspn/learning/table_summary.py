@@ -77,6 +77,10 @@ class TableSummary:
         self.n = cells.shape[1]
         self.total = float(weights.sum())
 
+    def rows(self) -> tuple[FloatArray, FloatArray]:
+        """Return the cells (NaN is missing) and the weights of rows, as of bits."""
+        return self.cells, self.weights
+
     def part(self, block: IntArray) -> "TableSummary":
         """Return the summary of some of the columns."""
         return TableSummary(self.cells[:, block], self.weights, tuple(self.columns[int(i)] for i in block))

@@ -46,7 +46,7 @@ def test_a_chain_is_not_split_into_contexts(rng):
         table[:, j] = table[:, j - 1] ^ (rng.random(600) < 0.15)
     own = summary(table)
     assert len(find_contexts(table, np.ones(600), 3).contexts) > 1
-    found, expected = contexts_split(own, 3), clusterings["auto"](own, 3)
+    found, expected = contexts_split(own, 3), clusterings.for_bits("auto")(own, 3)
     np.testing.assert_array_equal(found.labels, expected.labels)
     assert found.responsibilities is None
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.deviations import Cumulants, DeviationPart, Index, largest, needs_largest, sum_of_squares
-from xspn.learning.tables.exchangeability.quadratic import (
+from xspn.learning.exchangeability.quadratic import (
     SMALLEST_EIGENVALUE,
     beyond,
     cumulants_of_cells,

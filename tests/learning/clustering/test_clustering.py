@@ -6,9 +6,9 @@ from scipy.special import xlogy
 
 from support.learning import random_table, summary, two_clusters
 from xspn.core.errors import ParameterError
-from xspn.learning.clustering import clusterings, gmm_split, variable_split
+from xspn.learning.clustering import clusterings, variable_split
 from xspn.learning.clustering.base import gain_of_labels
-from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
+from xspn.learning.clustering.numeric import without_convergence_warnings
 
 ALL = sorted(clusterings)
 WEIGHTED = ["auto", "bernoulli", "kmeans", "variable"]
@@ -43,7 +43,7 @@ def gain(table, weights, labels):
 @pytest.mark.parametrize("name", ALL)
 def test_two_clusters_are_found(rng, name):
     table, kind = two_clusters(rng)
-    split = clusterings[name](summary(table), 0)
+    split = clusterings.for_bits(name)(summary(table), 0)
     assert set(split.labels) == {0, 1}
     assert len(split.labels) == len(table)
     assert agreement(split.labels, kind) > (0.9 if name == "variable" else 0.97)
@@ -53,8 +53,8 @@ def test_two_clusters_are_found(rng, name):
 def test_a_row_of_weight_two_is_two_rows(rng, name):
     table, _ = two_clusters(rng, rows=60)
     weights = rng.integers(1, 4, size=60)
-    merged = clusterings[name](summary(table, weights), 1)
-    repeated = clusterings[name](summary(np.repeat(table, weights, axis=0)), 1)
+    merged = clusterings.for_bits(name)(summary(table, weights), 1)
+    repeated = clusterings.for_bits(name)(summary(np.repeat(table, weights, axis=0)), 1)
     labels = np.repeat(merged.labels, weights)
     assert agreement(labels, repeated.labels) == 1.0
     assert merged.variable == repeated.variable
@@ -65,31 +65,34 @@ def test_a_row_of_weight_two_is_two_rows(rng, name):
 def test_fractional_weights_count_as_fractions_of_a_row(rng, name):
     table, _ = two_clusters(rng, rows=60)
     times = rng.integers(1, 4, size=60)
-    merged = clusterings[name](summary(table, times / 4), 1)
-    repeated = clusterings[name](summary(np.repeat(table, times, axis=0), np.full(times.sum(), 0.25)), 1)
+    merged = clusterings.for_bits(name)(summary(table, times / 4), 1)
+    repeated = clusterings.for_bits(name)(summary(np.repeat(table, times, axis=0), np.full(times.sum(), 0.25)), 1)
     assert agreement(np.repeat(merged.labels, times), repeated.labels) == 1.0
     assert merged.variable == repeated.variable
     assert merged.score == pytest.approx(repeated.score)
-    assert merged.score < clusterings[name](summary(table, times), 1).score - 1, "a quarter of the rows tells less"
+    assert merged.score < clusterings.for_bits(name)(summary(table, times), 1).score - 1, (
+        "a quarter of the rows tells less"
+    )
 
 
 def test_a_gaussian_mixture_refuses_weights(rng):
     table, _ = two_clusters(rng, rows=20)
-    with pytest.raises(ParameterError, match="'gmm' cannot take sample weights; use 'bernoulli'"):
-        gmm_split(summary(table, np.arange(1, 21)), 0)
-    assert gmm_split(summary(table, np.full(20, 3.0)), 0) is not None, "equal weights are no weights"
+    with pytest.raises(ParameterError, match="'gmm' cannot take sample weights; use one of 'auto', 'bernoulli'"):
+        clusterings.for_bits("gmm", summary(table, np.arange(1, 21)))
+    equal = summary(table, np.full(20, 3.0))
+    assert clusterings.for_bits("gmm", equal)(equal, 0) is not None, "equal weights are no weights"
 
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("rows", [1, 2, 30])
 def test_equal_rows_are_one_cluster(name, rows):
-    assert clusterings[name](summary(np.tile([1, 0, 1], (rows, 1))), 0) is None
+    assert clusterings.for_bits(name)(summary(np.tile([1, 0, 1], (rows, 1))), 0) is None
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_same_seed_gives_the_same_clusters(rng, name):
     own = summary(random_table(rng, 100, 6))
-    first, second = (clusterings[name](own, 7) for _ in range(2))
+    first, second = (clusterings.for_bits(name)(own, 7) for _ in range(2))
     np.testing.assert_array_equal(first.labels, second.labels)
 
 
@@ -123,8 +126,10 @@ def test_scores_are_gains_less_half_a_logarithm_for_each_parameter(rng, weighted
 def test_auto_takes_the_better_of_both(rng):
     for _ in range(10):
         own = summary(random_table(rng, 80, 5))
-        found = [split for name in ("variable", "bernoulli") if (split := clusterings[name](own, 3)) is not None]
-        best = clusterings["auto"](own, 3)
+        found = [
+            split for name in ("variable", "bernoulli") if (split := clusterings.for_bits(name)(own, 3)) is not None
+        ]
+        best = clusterings.for_bits("auto")(own, 3)
         if found:
             assert best.score == max(split.score for split in found)
         else:
@@ -139,7 +144,7 @@ def test_the_rule_says_of_each_row_what_the_clustering_said(rng, name, missing):
     table = two_clusters(rng, rows=120)[0].astype(float)
     table[rng.random(table.shape) < missing] = np.nan
     own = summary(table, rng.integers(1, 3, size=120))
-    split = clusterings[name](own, 2)
+    split = clusterings.for_bits(name)(own, 2)
     second = split.rule.responsibilities(own.rows()[0])
     np.testing.assert_array_equal(second > 0.5, split.labels == 1)
     if split.responsibilities is not None:

@@ -26,11 +26,9 @@ import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.deviations import Cumulants, DeviationPart, Index, largest, needs_largest
-from xspn.learning.exchangeability.base import TestResult, in_parts
-from xspn.learning.table_summary import TableSummary, row_blocks
-from xspn.learning.tables.exchangeability.base import Features, table_tests
-from xspn.learning.tables.exchangeability.partial_rows import partial_parts
-from xspn.learning.tables.exchangeability.quadratic import (
+from xspn.learning.exchangeability.base import Features, TestResult, in_parts
+from xspn.learning.exchangeability.partial_rows import partial_parts
+from xspn.learning.exchangeability.quadratic import (
     beyond,
     cumulants_of_cells,
     cumulants_of_pairs,
@@ -38,12 +36,13 @@ from xspn.learning.tables.exchangeability.quadratic import (
     possible,
     quadratic,
 )
+from xspn.learning.table_summary import TableSummary, row_blocks
 
 ALL = slice(None)
 Rows = tuple[FloatArray, FloatArray]  # features of some rows, centered within each row, and the rows' weights
 
 
-def global_test(summary: TableSummary) -> TestResult:
+def table_global_test(summary: TableSummary) -> TestResult:
     """Test exchangeability by first and second order together; rows of one value only say nothing."""
     seen = np.flatnonzero(summary.seen > 0)
     own = summary if len(seen) == summary.n else summary.part(seen)
@@ -222,6 +221,3 @@ def without_own_effects(pairs: FloatArray) -> FloatArray:
     mean = off.sum() / (n * (n - 1))
     own = (off.sum(axis=1) - (n - 1) * mean) / (n - 2)
     return np.asarray(off - mean - own[:, None] - own[None, :])
-
-
-table_tests.add("global", global_test)

@@ -5,8 +5,8 @@ import pytest
 
 from xspn.core.errors import ParameterError
 from xspn.data.domain import Domain
+from xspn.learning.exchangeability.groups import table_groups, table_test
 from xspn.learning.exchangeability.public import exchangeable_groups
-from xspn.learning.tables.exchangeability.groups import table_groups, table_test
 
 ROWS = 1500
 

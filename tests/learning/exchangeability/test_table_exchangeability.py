@@ -8,11 +8,16 @@ import pytest
 from support.tables import REAL, exchangeable_categories, exchangeable_numbers, table_summary, with_missing
 from xspn import XSPNError
 from xspn.data.domain import Domain
-from xspn.learning.exchangeability import full_test as binary_full
-from xspn.learning.exchangeability import global_test as binary_global
-from xspn.learning.exchangeability import pairwise_test as binary_pairwise
+from xspn.learning.exchangeability import (
+    full_test,
+    global_test,
+    pairwise_test,
+    table_full_test,
+    table_global_test,
+    table_pairwise_test,
+    tests,
+)
 from xspn.learning.summary import BinarySummary
-from xspn.learning.tables.exchangeability import full_test, global_test, pairwise_test
 
 
 @pytest.mark.parametrize("missing_rate", [0.0, 0.2])
@@ -23,7 +28,7 @@ def test_two_values_are_the_binary_case(n, missing_rate, rng):
     X = X[~np.isnan(X).all(axis=1)]
     weights = rng.integers(1, 4, len(X)).astype(float)
     own, bits = table_summary(X, Domain.binary(), weights), BinarySummary.of(X.astype(np.float32), weights)
-    for mine, theirs in ((global_test, binary_global), (pairwise_test, binary_pairwise)):
+    for mine, theirs in ((table_global_test, global_test), (table_pairwise_test, pairwise_test)):
         found, expected = mine(own), theirs(bits)
         assert found.statistic == pytest.approx(expected.statistic)
         assert found.p_value == pytest.approx(expected.p_value)
@@ -32,8 +37,8 @@ def test_two_values_are_the_binary_case(n, missing_rate, rng):
 def test_the_full_test_of_two_values_is_the_binary_one(rng):
     X = (rng.random((150, 5)) < rng.random((150, 1))).astype(float)
     found, expected = (
-        full_test(table_summary(X, Domain.binary())),
-        binary_full(BinarySummary.of(X.astype(np.float32), np.ones(150))),
+        table_full_test(table_summary(X, Domain.binary())),
+        full_test(BinarySummary.of(X.astype(np.float32), np.ones(150))),
     )
     assert (found.statistic, found.dof) == pytest.approx((expected.statistic, expected.dof))
 
@@ -49,7 +54,7 @@ def test_the_full_test_of_two_values_is_the_binary_one(rng):
 def test_the_mean_over_all_arrangements_is_the_number_of_degrees_of_freedom(rows, domain):
     """If the covariance of a vector v is C, the mean of vᵀC⁺v is the rank of C: so every moment is checked at once."""
     found = [
-        global_test(table_summary([first, second], domain)).parts
+        table_global_test(table_summary([first, second], domain)).parts
         for first in itertools.permutations(rows[0])
         for second in itertools.permutations(rows[1])
     ]
@@ -72,25 +77,25 @@ def test_the_level(kind, missing_rate, rng):
     p_values = []
     for _ in range(250):
         X, domain = null_table(kind, rng, 150, 6)
-        p_values.append(global_test(table_summary(with_missing(rng, X, missing_rate), domain)).p_value)
+        p_values.append(table_global_test(table_summary(with_missing(rng, X, missing_rate), domain)).p_value)
     assert 0.015 < np.mean(np.array(p_values) < 0.05) < 0.095
 
 
 @pytest.mark.parametrize("kind", ["names", "steps", "numbers", "skewed"])
 def test_the_level_of_a_pair(kind, rng):
-    rejected = [pairwise_test(table_summary(*null_table(kind, rng, 150, 2))).p_value < 0.05 for _ in range(300)]
+    rejected = [table_pairwise_test(table_summary(*null_table(kind, rng, 150, 2))).p_value < 0.05 for _ in range(300)]
     assert 0.015 < np.mean(rejected) < 0.095
 
 
 def test_differences_of_each_kind_are_seen(rng):
     X = exchangeable_numbers(rng, 500, 6)
-    assert global_test(table_summary(X, REAL)).p_value > 0.01
+    assert table_global_test(table_summary(X, REAL)).p_value > 0.01
     shifted, wider = X.copy(), X.copy()
     shifted[:, 2] += 0.4
     wider[:, 2] *= 1.5
     pairs = np.hstack([exchangeable_numbers(rng, 500, 3), exchangeable_numbers(rng, 500, 3)])
     for other, part in ((shifted, "p_Q"), (wider, "p_Q"), (pairs, "p_S")):
-        test = global_test(table_summary(other, REAL))
+        test = table_global_test(table_summary(other, REAL))
         assert test.p_value < 1e-4
         assert test.parts[part] < 1e-4
 
@@ -103,7 +108,7 @@ def test_a_column_that_goes_against_the_others_is_seen(kind, missing_rate, rng):
     turned[:, 1] = -X[:, 1] if domain.cardinality is None else domain.cardinality - 1 - X[:, 1]
     turned[:, 1] = np.sort(X[:, 1])[np.argsort(np.argsort(turned[:, 1], kind="stable"), kind="stable")]  # equal means
     for table, seen in ((X, False), (turned, True)):
-        test = global_test(table_summary(with_missing(rng, table, missing_rate), domain))
+        test = table_global_test(table_summary(with_missing(rng, table, missing_rate), domain))
         assert (test.parts["p_B"] < 0.001) == seen
 
 
@@ -113,7 +118,7 @@ def test_a_cycle_of_preferences_is_seen_in_the_antisymmetric_part(rng):
     X = ((start + np.arange(3)) % 3).astype(float)
     mixed = rng.random(3000) < 0.3
     X[mixed] = rng.integers(0, 3, (mixed.sum(), 3))
-    test = global_test(table_summary(X, Domain(3)))
+    test = table_global_test(table_summary(X, Domain(3)))
     assert test.parts["p_A"] < 1e-6
     assert test.parts["p_Q"] > 1e-3
 
@@ -123,12 +128,12 @@ def test_a_single_column_or_pair_is_found_and_named(rng):
     shifted, paired = plain.copy(), plain.copy()
     shifted[:, 7] += 0.7
     paired[:, 7] = 0.6 * plain[:, 3] + 0.8 * plain[:, 7]
-    assert not global_test(table_summary(plain, REAL)).rejects(0.01)
+    assert not table_global_test(table_summary(plain, REAL)).rejects(0.01)
     for missing_rate in (0.0, 0.1):
-        found = global_test(table_summary(with_missing(rng, shifted, missing_rate), REAL))
+        found = table_global_test(table_summary(with_missing(rng, shifted, missing_rate), REAL))
         assert found.rejects(1e-4)
         assert (found.parts["decided_by"], found.parts["member_Q"]) == ("max_Q", (7,))
-        found = global_test(table_summary(with_missing(rng, paired, missing_rate), REAL))
+        found = table_global_test(table_summary(with_missing(rng, paired, missing_rate), REAL))
         assert found.rejects(1e-3)
         assert (found.parts["decided_by"], found.parts["member_S"]) == ("max_S", (3, 7))
 
@@ -136,7 +141,7 @@ def test_a_single_column_or_pair_is_found_and_named(rng):
 def test_one_category_that_is_rare_in_one_column_only_is_found(rng):
     X = rng.choice(3, p=[0.9, 0.05, 0.05], size=(800, 80)).astype(float)
     X[:, 5] = rng.choice(3, p=[0.85, 0.0, 0.15], size=800)
-    found = global_test(table_summary(X, Domain(3)))
+    found = table_global_test(table_summary(X, Domain(3)))
     assert found.rejects(1e-4)
     assert (found.parts["decided_by"], found.parts["member_Q"]) == ("max_Q", (5,))
 
@@ -154,7 +159,7 @@ def one_of_each(rng, rows, chances):
 def test_parts_that_cannot_vary_have_no_degrees_of_freedom(rng, rare, missing_rate):
     """With a single 1 and a single 2 in each row no two 1s, nor 2s, come together, and no row has more than another."""
     X = one_of_each(rng, 1500, np.repeat([rare, 1.0], 10))
-    found = global_test(table_summary(with_missing(rng, X, missing_rate), Domain(3)))
+    found = table_global_test(table_summary(with_missing(rng, X, missing_rate), Domain(3)))
     if not missing_rate:
         # Of the three products of features S has the mixed one only.
         assert [found.parts[f"dof_{name}"] for name in "QBSA"] == [38, 0, 170, 171]
@@ -164,7 +169,7 @@ def test_parts_that_cannot_vary_have_no_degrees_of_freedom(rng, rare, missing_ra
 @pytest.mark.parametrize("missing_rate", [0.0, 0.3])
 def test_rows_of_equal_numbers_say_nothing_whatever_their_mean_rounds_to(rng, missing_rate):
     X = np.repeat(rng.normal(size=(50, 1)) / 3, 7, axis=1)
-    found = global_test(table_summary(with_missing(rng, X, missing_rate), REAL))
+    found = table_global_test(table_summary(with_missing(rng, X, missing_rate), REAL))
     assert (found.statistic, found.dof, found.p_value) == (0.0, 0.0, 1.0)
 
 
@@ -172,7 +177,7 @@ def test_rows_of_two_numbers_have_no_antisymmetric_part(rng):
     """The score and its square are one and the same feature there, but for rounding."""
     low, high = np.sort(rng.normal(size=(2, 200, 1)), axis=0)
     X = np.where(rng.random((200, 8)) < 0.5, low, high)
-    found = global_test(table_summary(X, REAL))
+    found = table_global_test(table_summary(X, REAL))
     assert (found.parts["A"], found.parts["dof_A"]) == (0.0, 0.0)
     assert not found.rejects(0.001)
 
@@ -192,31 +197,32 @@ def test_the_level_where_tails_are_long(kind, missing_rate):
     p_values = []
     for _ in range(120):
         X, domain = draw()
-        p_values.append(global_test(table_summary(with_missing(rng, X, missing_rate), domain)).p_value)
+        p_values.append(table_global_test(table_summary(with_missing(rng, X, missing_rate), domain)).p_value)
     assert np.mean(np.array(p_values) < 0.05) <= 0.095
 
 
 def test_bowker_by_hand():
     X = np.repeat([[0, 1], [1, 0], [0, 2], [2, 0], [1, 2], [1, 1]], [8, 2, 5, 5, 3, 40], axis=0)
-    found = pairwise_test(table_summary(X, Domain(3)))
+    found = table_pairwise_test(table_summary(X, Domain(3)))
     assert found.statistic == pytest.approx(36 / 10 + 0 + 3)
     assert found.dof == 3
-    assert pairwise_test(table_summary(X, Domain(3)), correction="bonferroni").p_value == found.p_value
+    assert table_pairwise_test(table_summary(X, Domain(3)), correction="bonferroni").p_value == found.p_value
 
 
 def test_one_value_only_says_nothing():
-    found = global_test(table_summary(np.ones((20, 4)), Domain(3)))
+    found = table_global_test(table_summary(np.ones((20, 4)), Domain(3)))
     assert (found.statistic, found.dof, found.p_value) == (0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
     ("cells", "domain", "said"),
     [
-        (np.zeros((3, 2)), REAL, "real columns"),
+        (np.zeros((3, 2)), REAL, "'full' cannot take real numbers; use one of 'global', 'pairwise'"),
         (np.zeros((3, 12)), Domain(3), "counted out"),
-        (np.array([[0, np.nan], [1, 1]]), Domain(3), "missing"),
+        (np.array([[0, np.nan], [1, 1]]), Domain(3), "'full' cannot take missing values"),
     ],
 )
 def test_the_full_test_refuses_what_it_cannot_count(cells, domain, said):
+    own = table_summary(cells, domain)
     with pytest.raises(XSPNError, match=said):
-        full_test(table_summary(cells, domain))
+        tests.for_tables("full", own)(own)
