@@ -6,10 +6,10 @@ import pytest
 from support.tables import REAL, exchangeable_categories, exchangeable_numbers, with_missing
 from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
+from xspn.learning.leaf_learners.blocks import similar_columns
 from xspn.learning.likeness import groups_of_columns
 from xspn.learning.table_slice import TableSlice
 from xspn.learning.table_summary import Column, TableSummary
-from xspn.learning.tables.leaf_learners.blocks import similar_columns
 
 
 def groups(cells, domains, weights=None):

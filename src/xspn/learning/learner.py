@@ -20,7 +20,7 @@ from xspn.learning.completion import fitted_by_em, learn_completed
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability import tests
-from xspn.learning.leaf_learners.base import Candidate
+from xspn.learning.leaf_learners import Candidate, leaf_learners
 from xspn.learning.policy import Decision, Operation, decide
 from xspn.learning.pruning import priced, pruned
 from xspn.learning.scales import in_own_units, on_scales
@@ -28,7 +28,6 @@ from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
 from xspn.learning.table_data import TableData
-from xspn.learning.tables.leaf_learners import table_leaf_learner
 from xspn.learning.task import Dependence, Rows, Task
 from xspn.leaves.base import Leaf
 
@@ -207,7 +206,7 @@ def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
         )
     if not only_bits:
         clusterings.for_tables(config.clustering)
-        table_leaf_learner(config.leaf_learner)
+        leaf_learners.for_tables(config.leaf_learner)
         if config.exchangeability is not None and not config.by_evidence:
             tests.for_tables(config.exchangeability)
 

@@ -7,6 +7,8 @@ rows at hand. Where the method cannot handle them, the error names it, what it c
 
 from dataclasses import dataclass
 from enum import Flag, auto
+from functools import reduce
+from operator import or_
 from typing import Generic, TypeVar
 
 from xspn.core.errors import ParameterError
@@ -137,20 +139,25 @@ class Methods(Registry[Method[B, T]]):
         raise ParameterError(f"{setting or self._setting}={name!r} {said}{otherwise}")
 
     def _serve(self, name: str, summary: BinarySummary | TableSummary | None, setting: str | None) -> None:
-        if summary is not None and not all(self[name].handles(one) for one in WORDS):
-            self.require(name, asked_by(summary), setting=setting)
+        lacking = [one for one in WORDS if not self[name].handles(one)]
+        if summary is not None and any(_asks(summary, one) for one in lacking):
+            asked = [one for one in (Can.COLUMNS, *WORDS) if _asks(summary, one)]
+            self.require(name, reduce(or_, asked), setting=setting)
 
 
-def asked_by(summary: BinarySummary | TableSummary) -> Can:
-    """Return what the rows of a slice ask of those that handle them."""
-    found = Can.NOTHING
-    if isinstance(summary, TableSummary):
-        found |= Can.COLUMNS
-        if any(not column.is_real and not column.domain.ordered and column.n_values > 2 for column in summary.columns):
-            found |= Can.CATEGORIES
-        if len(summary.real):
-            found |= Can.REALS
-    weights = summary.rows()[1]
-    if not (weights == weights[:1]).all():
-        found |= Can.WEIGHTS
-    return found if summary.complete else found | Can.MISSING
+def _asks(summary: BinarySummary | TableSummary, one: Can) -> bool:
+    """Whether the rows of a slice ask for something that a method can handle or not."""
+    columns = summary.columns if isinstance(summary, TableSummary) else ()
+    match one:
+        case Can.COLUMNS:
+            return len(columns) > 0
+        case Can.CATEGORIES:
+            return any(not own.is_real and not own.domain.ordered and own.n_values > 2 for own in columns)
+        case Can.REALS:
+            return any(own.is_real for own in columns)
+        case Can.MISSING:
+            return not summary.complete
+        case Can.WEIGHTS:
+            weights = summary.rows()[1]
+            return not (weights == weights[:1]).all()
+    return False  # whether rows are out of core, their summary does not tell

@@ -16,9 +16,9 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Sum
+from xspn.learning.leaf_learners.normal_mixtures import mixture_evidence
 from xspn.learning.likeness import groups_of_columns
 from xspn.learning.table_data import LEAST_SPREAD, VARIANCE_OF_ROUNDING, TableData
-from xspn.learning.tables.leaf_learners.normal_mixtures import mixture_evidence
 from xspn.leaves.atom import Atom
 from xspn.leaves.scales import Scale
 from xspn.leaves.transformed import NORMAL, Transformed

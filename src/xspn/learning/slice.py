@@ -156,7 +156,8 @@ class BitSlice(Slice):
 
     def leaf(self, config: LearnConfig) -> Candidate:
         """Return the leaf that the configuration's leaf learner makes of the slice."""
-        return leaf_learners[config.leaves_by](self._informed(config), self._variables, config.leaf_options)
+        learner = leaf_learners.for_bits(config.leaves_by, self._bits)
+        return learner(self._informed(config), self._variables, config.leaf_options)
 
     @abstractmethod
     def _informed(self, config: LearnConfig) -> BinaryLeafData:

@@ -13,18 +13,19 @@ from xspn.learning.clustering.variable import categories_apart, misrepresented
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability.base import TestResult, check_test_options, tests
 from xspn.learning.independence import groups_of_blocks, independent_groups
-from xspn.learning.leaf_learners.base import Candidate, LeafData
+from xspn.learning.leaf_learners import (
+    Candidate,
+    LeafData,
+    TableLeafData,
+    leaf_learners,
+    table_evidence_blocks_leaf,
+    table_exchangeable_leaf,
+    table_factorized_leaf,
+)
 from xspn.learning.pruning import PRICE, n_parameters_of
 from xspn.learning.slice import Slice
 from xspn.learning.steps import step
 from xspn.learning.table_summary import TableSummary
-from xspn.learning.tables.leaf_learners import (
-    TableLeafData,
-    evidence_blocks_leaf,
-    exchangeable_leaf,
-    factorized_leaves,
-    table_leaf_learner,
-)
 from xspn.learning.task import SMALLEST_RESPONSIBILITY
 
 
@@ -60,7 +61,7 @@ class TableSlice(Slice):
         groups = independent_groups(self.summary, config.independence_threshold)
         if len(groups) == 1 or not config.score_overrules:
             return groups
-        make, data = _leaf_learner_of(config), self._informed(config)
+        make, data = self._leaf_learner(config), self._informed(config)
         apart = sum(make(data.part(group), self._variables[group]).score(self.summary.weights) for group in groups)
         joint = self.leaf(config).score(self.summary.weights)
         return groups if joint <= apart + self._price() else [np.arange(self.n)]
@@ -95,10 +96,10 @@ class TableSlice(Slice):
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores."""
         data, everything = LeafData.alone(self.summary), np.arange(self.n)
-        found = exchangeable_leaf(data, everything, config.smoothing)
+        found = table_exchangeable_leaf(data, everything, config.leaf_options)
         if found is None:
             return False
-        alone = factorized_leaves(data, everything, config.smoothing)
+        alone = table_factorized_leaf(data, everything, config.leaf_options)
         return found.score(self.summary.weights) > alone.score(self.summary.weights)
 
     def exchangeable_suffices(self, config: LearnConfig) -> bool:
@@ -113,7 +114,7 @@ class TableSlice(Slice):
             return True
 
         def make(data: TableLeafData, variables: IntArray) -> Candidate | None:
-            return exchangeable_leaf(data, variables, config.smoothing)
+            return table_exchangeable_leaf(data, variables, config.leaf_options)
 
         whole = make(self._informed(config), self._variables)
         splits = self._proposals("bernoulli", 0)
@@ -121,19 +122,19 @@ class TableSlice(Slice):
 
     def univariate(self, config: LearnConfig) -> Candidate:
         """Return a leaf for each column."""
-        return factorized_leaves(self._informed(config), self._variables, config.smoothing)
+        return table_factorized_leaf(self._informed(config), self._variables, config.leaf_options)
 
     def exchangeable(self, config: LearnConfig) -> Candidate:
         """Return an exchangeable leaf; independent ones where there is none that could be stored."""
         if config.by_evidence:
-            return evidence_blocks_leaf(self._informed(config), self._variables, config.smoothing)
-        found = exchangeable_leaf(self._informed(config), self._variables, config.smoothing)
+            return table_evidence_blocks_leaf(self._informed(config), self._variables, config.leaf_options)
+        found = table_exchangeable_leaf(self._informed(config), self._variables, config.leaf_options)
         return self.univariate(config) if found is None else found
 
     def leaf(self, config: LearnConfig) -> Candidate:
         """Return the leaf that the configuration's leaf learner makes of the slice; it is asked for more than once."""
         if self._made is None or self._made[0] != config:
-            self._made = config, _leaf_learner_of(config)(self._informed(config), self._variables)
+            self._made = config, self._leaf_learner(config)(self._informed(config), self._variables)
         return self._made[1]
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
@@ -143,7 +144,7 @@ class TableSlice(Slice):
         over clusters, a category of few rows is not put together again. Where clusters get its means wrong, it is
         enough that they predict hardly worse.
         """
-        make = _leaf_learner_of(config)
+        make = self._leaf_learner(config)
         if config.split_by == "contexts":
             best = self.contexts(seed) or self.split_in_two(config, seed)
         else:
@@ -169,7 +170,7 @@ class TableSlice(Slice):
         found = two_contexts(self.summary, seed)
         if found is None:
             return None
-        make, sizes, whole = _leaf_learner_of(config), [], self.leaf(config)
+        make, sizes, whole = self._leaf_learner(config), [], self.leaf(config)
 
         def measured(data: TableLeafData, variables: IntArray) -> Candidate:
             leaf = make(data, variables)
@@ -235,6 +236,15 @@ class TableSlice(Slice):
             score += found.score(part.weights)
         return score
 
+    def _leaf_learner(self, config: LearnConfig) -> Callable[[TableLeafData, IntArray], Candidate]:
+        """Return the leaf learner of the configuration, with its options."""
+        learner, options = leaf_learners.for_tables(config.leaves_by, self.summary), config.leaf_options
+
+        def make(data: TableLeafData, variables: IntArray) -> Candidate:
+            return learner(data, variables, options)
+
+        return make
+
     def _informed(self, config: LearnConfig) -> TableLeafData:
         """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
         return _with_context(self.summary, self._context, config.shrinkage)
@@ -247,13 +257,3 @@ def _with_context(summary: TableSummary, context: TableSummary | None, shrinkage
 
 
 Maker = Callable[[TableLeafData, IntArray], Candidate | None]
-
-
-def _leaf_learner_of(config: LearnConfig) -> Callable[[TableLeafData, IntArray], Candidate]:
-    """Return the leaf learner of the configuration, with its options."""
-    learner, options = table_leaf_learner(config.leaves_by), config.leaf_options
-
-    def make(data: TableLeafData, variables: IntArray) -> Candidate:
-        return learner(data, variables, options)
-
-    return make

@@ -24,9 +24,9 @@ from xspn.learning.blocks.table_laws import (
 )
 from xspn.learning.blocks.table_partition import Block, best_partition, log_prior
 from xspn.learning.clustering.variable import FEWEST_REPEATED, REPEATED_FRACTION
+from xspn.learning.leaf_learners.exchangeable import CLASSES_PER_ROW, MOST_CLASSES
 from xspn.learning.likeness import ENOUGH_ROWS
 from xspn.learning.table_summary import TableSummary
-from xspn.learning.tables.leaf_learners.exchangeable import CLASSES_PER_ROW, MOST_CLASSES
 from xspn.leaves.gaussian import LOG_2PI
 
 MOST_CUTS = 4  # on discrete values, that are weighed by evidence

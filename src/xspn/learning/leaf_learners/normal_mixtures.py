@@ -9,9 +9,9 @@ from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.core.logspace import logsumexp_quiet
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Sum
+from xspn.learning.leaf_learners.base import TableLeafData, without_atoms
 from xspn.learning.steps import step
 from xspn.learning.table_summary import Column, TableSummary, row_blocks
-from xspn.learning.tables.leaf_learners.base import TableLeafData, without_atoms
 from xspn.leaves.atom import Atom
 from xspn.leaves.gaussian import LOG_2PI, Gaussian
 

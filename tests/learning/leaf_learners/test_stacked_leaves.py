@@ -85,9 +85,10 @@ def test_the_mixture_has_at_least_the_leave_one_out_score_of_any_part(rng):
         data = LeafData.alone(summary(random_table(rng, 300, 5)))
         weights = data.own.rows()[1]
         parts = [
-            leaf_learners[name](data, np.arange(5), LeafOptions()) for name in ("factorized", "blocks", "chow_liu")
+            leaf_learners.for_bits(name)(data, np.arange(5), LeafOptions())
+            for name in ("factorized", "blocks", "chow_liu")
         ]
-        mixed = leaf_learners["auto"](data, np.arange(5), LeafOptions())
+        mixed = leaf_learners.for_bits("auto")(data, np.arange(5), LeafOptions())
         best = max(part.score(weights) for part in parts)
         assert mixed.score(weights) >= best - 3 * PRIOR_ROWS * np.log(1 / SMALLEST_WEIGHT)
 
@@ -99,9 +100,9 @@ def kinds(found):
 def test_a_conventional_network_gets_no_exchangeable_leaves(rng):
     data = LeafData.alone(summary(exchangeable_table(rng, 200, 6)))
     for name in ("auto", "sparse"):
-        found = kinds(leaf_learners[name](data, np.arange(6), LeafOptions()))
+        found = kinds(leaf_learners.for_bits(name)(data, np.arange(6), LeafOptions()))
         assert found & {Exchangeable, BetaBinomial}
-        conventional = leaf_learners[name](data, np.arange(6), LeafOptions(exchangeable=False))
+        conventional = leaf_learners.for_bits(name)(data, np.arange(6), LeafOptions(exchangeable=False))
         assert kinds(conventional) <= {Bernoulli, ChowLiu}
 
 

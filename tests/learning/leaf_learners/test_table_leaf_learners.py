@@ -8,12 +8,17 @@ from support.tables import REAL, exchangeable_categories, exchangeable_numbers, 
 from xspn import Categorical, Exchangeable, ExchangeableGaussian, MultivariateGaussian, Product
 from xspn.circuit import Circuit
 from xspn.data.domain import Domain
-from xspn.learning.leaf_learners import LeafOptions
-from xspn.learning.tables.leaf_learners import TableLeafData, exchangeable_leaf, factorized_leaves, table_leaf_learner
-from xspn.learning.tables.leaf_learners.blocks import blocks_leaf, similar_columns
-from xspn.learning.tables.leaf_learners.exchangeable import class_probabilities
-from xspn.learning.tables.leaf_learners.gaussian import _leave_one_out, _Moments, _shrunk, gaussian_leaf
-from xspn.learning.tables.leaf_learners.univariate import ordered_probabilities
+from xspn.learning.leaf_learners import (
+    LeafOptions,
+    TableLeafData,
+    leaf_learners,
+    table_exchangeable_leaf,
+    table_factorized_leaf,
+)
+from xspn.learning.leaf_learners.blocks import similar_columns, table_blocks_leaf
+from xspn.learning.leaf_learners.exchangeable import class_probabilities
+from xspn.learning.leaf_learners.factorized import ordered_probabilities
+from xspn.learning.leaf_learners.gaussian import _leave_one_out, _Moments, _shrunk, gaussian_leaf
 from xspn.statistics import Total, ValueCounts
 
 
@@ -23,9 +28,9 @@ def alone(cells, domains, weights=None):
 
 def test_frequencies_left_out_are_those_of_the_other_rows(rng):
     X = rng.integers(0, 3, (40, 2)).astype(float)
-    found = factorized_leaves(alone(X, Domain(3)), np.arange(2), 0.5)
+    found = table_factorized_leaf(alone(X, Domain(3)), np.arange(2), LeafOptions(0.5))
     for row in (0, 7, 39):
-        others = factorized_leaves(alone(np.delete(X, row, axis=0), Domain(3)), np.arange(2), 0.5)
+        others = table_factorized_leaf(alone(np.delete(X, row, axis=0), Domain(3)), np.arange(2), LeafOptions(0.5))
         assert found.leave_one_out[row] == pytest.approx(Circuit(others.node).log_likelihood(X[row : row + 1])[0])
 
 
@@ -44,14 +49,14 @@ def test_a_normal_distribution_left_out_is_a_change_of_rank_one(rng):
 @pytest.mark.parametrize("weights", [[1.0], [0.3], [0.3, 0.6]])
 def test_what_is_left_without_the_only_row_is_the_prior(weights, rng):
     X = 3.0 + rng.normal(size=(len(weights), 2))
-    found = exchangeable_leaf(alone(X, REAL, np.array(weights)), np.arange(2), 0.1)
+    found = table_exchangeable_leaf(alone(X, REAL, np.array(weights)), np.arange(2), LeafOptions(0.1))
     assert np.isfinite(found.leave_one_out).all()
 
 
 @pytest.mark.parametrize("name", ["auto", "sparse", "factorized", "exchangeable", "blocks"])
 @pytest.mark.filterwarnings("error")
 def test_columns_of_which_no_row_has_anything(name):
-    found = table_leaf_learner(name)(alone(np.empty((0, 2)), REAL), np.arange(2), LeafOptions())
+    found = leaf_learners.for_tables(name)(alone(np.empty((0, 2)), REAL), np.arange(2), LeafOptions())
     assert np.isfinite(Circuit(found.node).log_likelihood(np.zeros((1, 2)))).all()
     assert found.leave_one_out.shape == (0,)
 
@@ -62,22 +67,22 @@ def test_leave_one_out_scores_are_those_of_fresh_rows(missing_rate, rng):
     mixing = rng.normal(size=(4, 4))
     X, fresh = (rng.normal(size=(rows, 4)) @ mixing for rows in (400, 4000))
     data = alone(with_missing(rng, X, missing_rate), REAL)
-    for make in (factorized_leaves, gaussian_leaf, blocks_leaf):
-        found = make(data, np.arange(4), 0.1)
+    for make in (table_factorized_leaf, gaussian_leaf, table_blocks_leaf):
+        found = make(data, np.arange(4), LeafOptions(0.1))
         new = Circuit(found.node).log_likelihood(with_missing(rng, fresh, missing_rate)).mean()
         assert found.leave_one_out.mean() == pytest.approx(new, abs=0.35)
 
 
 def test_dependent_numbers_are_one_normal_leaf(rng):
     X = exchangeable_numbers(rng, 500, 3) * [1.0, 5.0, 20.0]
-    found = table_leaf_learner("auto")(alone(X, REAL), np.arange(3), LeafOptions(0.1))
+    found = leaf_learners.for_tables("auto")(alone(X, REAL), np.arange(3), LeafOptions(0.1))
     assert isinstance(found.node, MultivariateGaussian)
     np.testing.assert_allclose(found.node.covariance, np.cov(X.T), rtol=0.1)
 
 
 def test_two_humps_are_two_normals(rng):
     X = np.where(rng.random((500, 1)) < 0.5, -4.0, 4.0) + rng.normal(size=(500, 1))
-    node = factorized_leaves(alone(X, REAL), np.arange(1), 0.1).node
+    node = table_factorized_leaf(alone(X, REAL), np.arange(1), LeafOptions(0.1)).node
     assert sorted(round(part.mean) for part in node.children) == [-4, 4]
 
 
@@ -85,7 +90,7 @@ def test_no_deviation_falls_below_the_rounding_error(rng):
     values = np.round(rng.normal(size=200), 1)
     data = table_summary(np.column_stack([values, np.full(200, 3.0)]), REAL)
     same = data.cluster(data.cells[:, 0] == 0.0, np.ones(200))
-    node = factorized_leaves(TableLeafData.alone(same), np.arange(2), 0.1).node
+    node = table_factorized_leaf(TableLeafData.alone(same), np.arange(2), LeafOptions(0.1)).node
     assert node.children[0].std == pytest.approx(0.1 / np.sqrt(2 * np.pi), rel=0.01)
     assert node.children[0].log_prob(np.zeros((1, 1)))[0] <= np.log(1 / 0.1) + 0.01  # a certain value, in steps of 0.1
     assert node.children[1].std > 0
@@ -120,27 +125,27 @@ def test_ordered_columns_take_the_statistic_that_predicts_better(rng):
     by_total = np.array(
         [Total(3).construct(np.full((1, 8), np.nan), np.array([t]), rng)[0] for t in rng.integers(4, 13, 400)]
     )
-    found = exchangeable_leaf(alone(by_total, Domain.ordinal(3)), np.arange(8), 0.1)
+    found = table_exchangeable_leaf(alone(by_total, Domain.ordinal(3)), np.arange(8), LeafOptions(0.1))
     assert found.node.statistic == Total(3)
     by_counts = np.where(rng.random((400, 8)) < np.where(rng.random((400, 1)) < 0.5, 0.9, 0.1), 2.0, 0.0)
     by_counts[rng.random(by_counts.shape) < 0.1] = 1.0
-    found = exchangeable_leaf(alone(by_counts, Domain.ordinal(3)), np.arange(8), 0.1)
+    found = table_exchangeable_leaf(alone(by_counts, Domain.ordinal(3)), np.arange(8), LeafOptions(0.1))
     assert found.node.statistic == ValueCounts(3)
 
 
 def test_too_many_classes_are_refused(rng):
     X = rng.integers(0, 12, (50, 9)).astype(float)
-    assert exchangeable_leaf(alone(X, Domain(12)), np.arange(9), 0.1) is None
+    assert table_exchangeable_leaf(alone(X, Domain(12)), np.arange(9), LeafOptions(0.1)) is None
     assert isinstance(
-        table_leaf_learner("exchangeable")(alone(X, Domain(12)), np.arange(9), LeafOptions(0.1)).node, Product
+        leaf_learners.for_tables("exchangeable")(alone(X, Domain(12)), np.arange(9), LeafOptions(0.1)).node, Product
     )
 
 
 @pytest.mark.parametrize("domain", [Domain(3), Domain.ordinal(3)])
 def test_partial_rows_of_an_exchangeable_leaf(domain, rng):
     X = exchangeable_categories(rng, 1500, 6, 3)
-    whole = exchangeable_leaf(alone(X, domain), np.arange(6), 0.1).node
-    partial = exchangeable_leaf(alone(with_missing(rng, X), domain), np.arange(6), 0.1).node
+    whole = table_exchangeable_leaf(alone(X, domain), np.arange(6), LeafOptions(0.1)).node
+    partial = table_exchangeable_leaf(alone(with_missing(rng, X), domain), np.arange(6), LeafOptions(0.1)).node
     assert isinstance(partial, Exchangeable)
     fresh = exchangeable_categories(rng, 2000, 6, 3)
     assert partial.log_prob(fresh).mean() == pytest.approx(whole.log_prob(fresh).mean(), abs=0.03)
@@ -149,7 +154,7 @@ def test_partial_rows_of_an_exchangeable_leaf(domain, rng):
 def test_compound_symmetry_from_partial_rows(rng):
     X = 2 + 3 * exchangeable_numbers(rng, 2000, 5, 0.6)
     for cells in (X, with_missing(rng, X)):
-        leaf = exchangeable_leaf(alone(cells, REAL), np.arange(5), 0.1).node
+        leaf = table_exchangeable_leaf(alone(cells, REAL), np.arange(5), LeafOptions(0.1)).node
         assert isinstance(leaf, ExchangeableGaussian)
         assert (leaf.mean, leaf.std, leaf.correlation) == pytest.approx((2, 3, 0.6), abs=0.2)
 
@@ -165,6 +170,8 @@ def test_the_context_counts_as_a_few_rows():
         table_summary(np.zeros((10, 1)), Domain(3)),
         table_summary(np.array([[0.0], [1], [2], [1]]), Domain(3)),
     )
-    leaf = factorized_leaves(TableLeafData.in_context(own, context.cells, context.weights, 2.0), np.arange(1), 0.0).node
+    leaf = table_factorized_leaf(
+        TableLeafData.in_context(own, context.cells, context.weights, 2.0), np.arange(1), 0.0
+    ).node
     assert isinstance(leaf, Categorical)
     np.testing.assert_allclose(leaf.probabilities, [10.5 / 12, 1 / 12, 0.5 / 12])

@@ -52,9 +52,9 @@ def case(request, rng):
 @pytest.mark.parametrize("smoothing", [0.1, 2.0])
 def test_scores_are_those_of_leaving_each_row_out(case, name, spread, smoothing):
     options = LeafOptions(smoothing, spread)
-    found = leaf_learners[name](case.data(), np.arange(4), options)
+    found = leaf_learners.for_bits(name)(case.data(), np.arange(4), options)
     for index, row in enumerate(case.rows()):
-        without = leaf_learners[name](case.data(leave_one_out=index), np.arange(4), options)
+        without = leaf_learners.for_bits(name)(case.data(leave_one_out=index), np.arange(4), options)
         assert found.leave_one_out[index] == pytest.approx(log_prob(without.node, row, 4), abs=1e-6)
 
 
@@ -62,14 +62,14 @@ def test_scores_are_those_of_leaving_each_row_out(case, name, spread, smoothing)
 def test_scores_of_blocks_hold_the_blocks_fixed(case, spread):
     options = LeafOptions(0.1, spread)
     data = case.data()
-    found = leaf_learners["blocks"](data, np.arange(4), options)
+    found = leaf_learners.for_bits("blocks")(data, np.arange(4), options)
     blocks = blocks_of_similar_means(data.own.ones, data.own.total, options.block_level)
     expected = np.zeros(len(case.own))
     for block in blocks:
         part = Case.__new__(Case)
         part.__dict__ = {**case.__dict__, "context": case.context[:, block]}
         positions = np.arange(len(block))
-        expected += leaf_learners["exchangeable"](part.data(), positions, options).leave_one_out
+        expected += leaf_learners.for_bits("exchangeable")(part.data(), positions, options).leave_one_out
     np.testing.assert_allclose(found.leave_one_out, expected, atol=1e-9)
 
 
@@ -78,14 +78,14 @@ def test_blocks_are_those_of_the_slices_own_rows():
     own = summary(np.tile([0, 0, 1, 1], (30, 1)))
     context = np.tile([0, 1, 0, 1], (30, 1)).astype(np.float32)
     data = LeafData.in_context(own, context, np.ones(30), 30.0)
-    found = leaf_learners["blocks"](data, np.arange(4), LeafOptions())
+    found = leaf_learners.for_bits("blocks")(data, np.arange(4), LeafOptions())
     assert [sorted(block.scope) for block in found.node.children] == [[0, 1], [2, 3]]
 
 
 def test_scores_of_trees_hold_the_tree_fixed_and_pay_for_it(case):
     alpha = 0.1
     data = case.data()
-    found = leaf_learners["chow_liu"](data, np.arange(4), LeafOptions(alpha))
+    found = leaf_learners.for_bits("chow_liu")(data, np.arange(4), LeafOptions(alpha))
     price = 3 * np.log(4) / data.own.total
     for index, row in enumerate(case.rows()):
         cells, weights = case.data(leave_one_out=index).pooled.rows()
@@ -108,7 +108,7 @@ def test_a_context_counts_for_as_many_rows_as_the_shrinkage_says(rng):
 
 @pytest.mark.parametrize("name", sorted(leaf_learners))
 def test_leaves_are_distributions_over_their_variables(case, name):
-    found = leaf_learners[name](case.data(), np.array([1, 2, 4, 7]), LeafOptions())
+    found = leaf_learners.for_bits(name)(case.data(), np.array([1, 2, 4, 7]), LeafOptions())
     assert sorted(found.node.scope) == [1, 2, 4, 7]
     rows = np.full((16, 8), np.nan)
     rows[:, [1, 2, 4, 7]] = all_assignments(4)
@@ -120,7 +120,7 @@ def test_leaves_are_distributions_over_their_variables(case, name):
 @pytest.mark.parametrize("name", sorted(leaf_learners))
 def test_a_single_variable_is_a_bernoulli_leaf(name):
     own = summary([[1], [1], [0]], [1, 2, 1])
-    found = leaf_learners[name](LeafData.alone(own), np.array([5]), LeafOptions(0.5))
+    found = leaf_learners.for_bits(name)(LeafData.alone(own), np.array([5]), LeafOptions(0.5))
     assert repr(found.node) == "Bernoulli(5, p=0.7)"
     np.testing.assert_allclose(found.leave_one_out, np.log([2.5 / 4, 2.5 / 4, 0.5 / 4]))
 
@@ -130,7 +130,9 @@ def test_a_single_variable_is_a_bernoulli_leaf(name):
 def test_constant_columns_and_single_rows_give_distributions(rng, name, smoothing):
     for table in ([[1, 0, 1]], [[1, 1, 1]] * 5, np.tile([0, 0, 1], (7, 1)), random_table(rng, 3, 3)):
         for weights in (None, rng.random(len(table)) + 0.01):
-            found = leaf_learners[name](LeafData.alone(summary(table, weights)), np.arange(3), LeafOptions(smoothing))
+            found = leaf_learners.for_bits(name)(
+                LeafData.alone(summary(table, weights)), np.arange(3), LeafOptions(smoothing)
+            )
             assert total_probability(Circuit(found.node, n_variables=3)) == pytest.approx(1, abs=1e-12)
             assert not np.isnan(found.leave_one_out).any()
 
@@ -140,7 +142,7 @@ def test_parameters_by_hand():
     data = LeafData.alone(summary(table))
 
     def chances(name, options):
-        node = leaf_learners[name](data, np.arange(2), options).node
+        node = leaf_learners.for_bits(name)(data, np.arange(2), options).node
         return np.exp(Circuit(node, n_variables=2).log_likelihood(all_assignments(2)))
 
     # ones: 3 and 4 of 5; counts of ones: 1, 1, 3
