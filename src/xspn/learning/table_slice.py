@@ -7,12 +7,12 @@ from scipy.special import entr
 
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.learning.clustering.base import Split, clusterings, proposals, responsibilities_of
-from xspn.learning.clustering.contexts import several_contexts, two_contexts
+from xspn.learning.clustering.contexts import two_contexts
 from xspn.learning.clustering.products import Encoded
 from xspn.learning.clustering.variable import categories_apart, misrepresented
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability.base import TestResult, check_test_options, tests
-from xspn.learning.independence import groups_of_blocks, independent_groups
+from xspn.learning.independence import independent_groups
 from xspn.learning.leaf_learners import (
     Candidate,
     LeafData,
@@ -23,13 +23,13 @@ from xspn.learning.leaf_learners import (
     table_factorized_leaf,
 )
 from xspn.learning.pruning import PRICE, n_parameters_of
-from xspn.learning.slice import Slice
+from xspn.learning.slice import SliceInMemory
 from xspn.learning.steps import step
 from xspn.learning.table_summary import TableSummary
 from xspn.learning.task import SMALLEST_RESPONSIBILITY
 
 
-class TableSlice(Slice):
+class TableSlice(SliceInMemory[TableSummary]):
     """A summary of the rows, and the rows of the sum above them."""
 
     def __init__(
@@ -66,32 +66,12 @@ class TableSlice(Slice):
         joint = self.leaf(config).score(self.summary.weights)
         return groups if joint <= apart + self._price() else [np.arange(self.n)]
 
-    def contexts(self, seed: int) -> Split | None:
-        """Return the contexts of best evidence."""
-        return several_contexts(self.summary, seed)
-
-    def exchangeable_blocks(self) -> list[IntArray]:
-        """Return the blocks of best evidence."""
-        return self.summary.exchangeable_blocks.blocks
-
-    def gain_of_blocks(self) -> float:
-        """Compare them with single columns."""
-        return self.summary.gain_of_blocks
-
-    def groups_of_blocks(self) -> list[IntArray]:
-        """Return the components of the graph of dependent columns and of what blocks add up to."""
-        return groups_of_blocks(self.summary, self.exchangeable_blocks())
-
     def instead_of_product(self, config: LearnConfig) -> Candidate | None:
         """Return the slice's leaf where real columns are jointly normal: few rows hide dependence that it makes use of.
 
         No test sees it, and what a product loses by each weak correlation adds up.
         """
         return self.leaf(config) if self.summary.exchangeable_blocks.structure.joint else None
-
-    def score(self, leaf: Candidate) -> float:
-        """Return the leave-one-out score."""
-        return leaf.score(self.summary.weights)
 
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores."""
