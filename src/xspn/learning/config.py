@@ -116,8 +116,10 @@ class LearnConfig:
 
     @property
     def merges_rows(self) -> bool:
-        """Whether equal rows are merged into one of their weight: not for a clustering that takes no weights."""
-        return clusterings[self.clustering].handles(Can.WEIGHTS)
+        """Whether equal rows are merged into one of their weight: not for a method that takes no weights."""
+        used = [clusterings[self.clustering].can, leaf_learners[self.leaf_learner].can]
+        used += [tests[name].can for name in tests if name == self.exchangeability]
+        return all(Can.WEIGHTS in can for can in used)
 
     @property
     def leaves_by(self) -> str:

@@ -133,10 +133,12 @@ class Methods(Registry[Method[B, T]]):
             return
         able = ", ".join(repr(other) for other in sorted(self) if self[other].handles(asked))
         if lacking is Can.COLUMNS:
-            said = f"is for tables of zeros and ones only; for columns of other types use one of {able}"
+            said = "is for tables of zeros and ones only; for columns of other types"
         else:
-            said = f"cannot take {WORDS[lacking]}; use one of {able}"
-        raise ParameterError(f"{setting or self._setting}={name!r} {said}{otherwise}")
+            said = f"cannot take {WORDS[lacking]};"
+        raise ParameterError(
+            f"{setting or self._setting}={name!r} {said} {f'use one of {able}' if able else 'no other can'}{otherwise}"
+        )
 
     def _serve(self, name: str, summary: BinarySummary | TableSummary | None, setting: str | None) -> None:
         lacking = [one for one in WORDS if not self[name].handles(one)]
