@@ -117,6 +117,6 @@ leaf_learners.add(
     Method(
         bits=mixed_by(best_of, evidence_blocks_leaf, WIDEST_TREE),
         tables=table_mixed_by(best_of_tables, several_blocks_by_evidence),
-        can=Can.ANY_TYPE | Can.WEIGHTS,
+        can=Can.ANY_TYPE | Can.WEIGHTS | Can.OUT_OF_CORE,
     ),
 )
