@@ -208,7 +208,8 @@ class XSPN(LearnerParameters, DensityEstimator):
         """Learn from a table in memory, with the effort that the quality stands for; return its rows too."""
         own = self._training_table(X)
         refuse_if_too_large(len(own), own.domains)
-        data = training_data(own, self._row_weights(sample_weight, len(own)), config.merges_rows)
+        merge = config.merges_rows
+        data = training_data(own, self._row_weights(sample_weight, len(own)), merge)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         whole_number("n_estimators", self.n_estimators, 1)
         only_scored = X_valid is None or (self.quality == "fast" and is_out_of_core(X_valid))
