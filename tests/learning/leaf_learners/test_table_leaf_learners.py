@@ -170,8 +170,7 @@ def test_the_context_counts_as_a_few_rows():
         table_summary(np.zeros((10, 1)), Domain(3)),
         table_summary(np.array([[0.0], [1], [2], [1]]), Domain(3)),
     )
-    leaf = table_factorized_leaf(
-        TableLeafData.in_context(own, context.cells, context.weights, 2.0), np.arange(1), 0.0
-    ).node
+    informed = TableLeafData.in_context(own, context.cells, context.weights, 2.0)
+    leaf = table_factorized_leaf(informed, np.arange(1), LeafOptions(0.0)).node
     assert isinstance(leaf, Categorical)
     np.testing.assert_allclose(leaf.probabilities, [10.5 / 12, 1 / 12, 0.5 / 12])

@@ -1,19 +1,17 @@
 """Contexts: clusters of rows, in each of which the columns form exchangeable blocks of their own.
 
-EM for mixtures of products of blocks, with the number of contexts found by evidence, as for bits
-(`learning/blocks/contexts.py`): a context is split in two as long as that gains, and all are fitted again. The evidence
-of a mixture is that of rows completed by their responsibilities, plus the entropy of these (Cheeseman and Stutz, 1996).
+EM for mixtures of products of blocks of columns of any types, and starts for the search of `context_search.py`, which
+finds the number of contexts by evidence.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import replace
 
 import numpy as np
-from scipy.special import gammaln, xlogy
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.errors import ParameterError
+from xspn.learning.blocks.context_search import MOST_CONTEXTS, ContextMixture, ContextSearch, evidence_of
 from xspn.learning.blocks.table_products import Product, ProductRows, Structure
 from xspn.learning.steps import step
 from xspn.learning.table_summary import TableSummary
@@ -25,19 +23,10 @@ TOLERANCE = 1e-5  # of EM, in nats per row
 ROUGH_PASSES, TRIAL_PASSES, PASSES, ROUNDS = 5, 15, 20, 2
 RANDOM_STARTS, STARTS_ANEW = 2, 4
 MOVES_OF_CENTERS = 5
-NEIGHBORS = 4  # of a context, that it may be merged with
 ROWS_TRIED = 5000  # that starts are tried on
-MOST_CONTEXTS = 100
 MOST_STARTED_ANEW = 6  # from random rows; with more contexts such starts hardly ever win
 
-
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """Contexts, and the responsibility of each for each row: (rows, contexts)."""
-
-    contexts: tuple[Product, ...]
-    responsibilities: FloatArray
-    evidence: float
+Mixture = ContextMixture[Product]
 
 
 def evidence_alone(summary: TableSummary) -> float:
@@ -65,21 +54,9 @@ def find_contexts(summary: TableSummary, seed: int, most: int = MOST_CONTEXTS) -
         seed: The seed of random starts.
         most: The largest number of contexts.
     """
-    rng = np.random.default_rng(seed)
     search, order = _in_order(summary)
     found = search.fit(np.ones((len(order), 1)), passes=1, rounds=1)
-    untried = [True]  # contexts that nobody has tried to split
-    while len(found.contexts) < most:
-        larger, untried = search.with_splits(found, untried, rng)
-        if larger is None:
-            larger = search.started_anew(found, rng)
-            untried = [True] * (len(found.contexts) + 1)
-        if larger is None:
-            break
-        found = larger
-    if len(found.contexts) > 1:
-        found = max(found, search.fit(found.responsibilities, PASSES, ROUNDS), key=_evidence_of)
-        found = search.merged(found)
+    found = search.search(found, most, np.random.default_rng(seed))
     return _as_before(found, order)
 
 
@@ -127,12 +104,24 @@ def _order_of_rows(summary: TableSummary) -> IntArray:
     return np.lexsort((*cells.T, common.round(9), far.round(9)))
 
 
-class _Search:
-    """Weighted rows in which contexts are looked for."""
+class _Search(ContextSearch[Product, Structure]):
+    """Weighted rows of any columns in which contexts are looked for."""
 
     def __init__(self, rows: ProductRows) -> None:
         self.rows, self.weights, self.total = rows, rows.weights, rows.total
         self.alone = Structure(tuple((column,) for column in range(rows.n)))
+
+    def blocks_of(self, context: Product) -> Structure:
+        """Return the blocks of a context."""
+        return context.structure
+
+    def fitted(self, blocks: Structure, weights: FloatArray) -> Product:
+        """Fit the laws of given blocks to the rows under given weights."""
+        return self.rows.fitted(blocks, weights)
+
+    def columns(self) -> FloatArray:
+        """Return every column on its own, on the scale of its spread."""
+        return self.rows.features(self.alone)
 
     def part(self, weights: FloatArray) -> tuple["_Search", AnyArray]:
         """Return the rows that are not negligible under a part of their weights, and where they are."""
@@ -163,7 +152,15 @@ class _Search:
         assert best is not None
         return best
 
-    def _em(self, structures: list[Structure], responsibilities: FloatArray, passes: int) -> Mixture:
+    def fit_all(self, responsibilities: FloatArray) -> Mixture:
+        """Find the blocks of each context anew and fit all by EM, from first responsibilities."""
+        return self.fit(responsibilities, PASSES, ROUNDS)
+
+    def fit_blocks(self, blocks: Sequence[Structure], responsibilities: FloatArray) -> Mixture:
+        """Fit contexts whose blocks are known by EM, from first responsibilities."""
+        return self._em(blocks, responsibilities, PASSES)
+
+    def _em(self, structures: Sequence[Structure], responsibilities: FloatArray, passes: int) -> Mixture:
         """Fit the laws and the weights of contexts whose blocks are known, from first responsibilities."""
         previous = -np.inf
         contexts = self._fitted(structures, responsibilities)
@@ -174,7 +171,7 @@ class _Search:
             if current - previous < TOLERANCE * self.total:
                 break
             previous = current
-        return Mixture(tuple(contexts), responsibilities, self._evidence(contexts, responsibilities))
+        return self.mixture(contexts, responsibilities)
 
     def responsibilities(self, contexts: Sequence[Product]) -> tuple[FloatArray, float]:
         """Return the responsibility of each context for each row, and the log-likelihood up to a constant."""
@@ -184,39 +181,11 @@ class _Search:
         mass = found.sum(axis=1, keepdims=True)
         return found / mass, float(self.weights @ (top + np.log(mass))[:, 0])
 
-    def _fitted(self, structures: list[Structure], responsibilities: FloatArray) -> list[Product]:
+    def _fitted(self, structures: Sequence[Structure], responsibilities: FloatArray) -> list[Product]:
         parts = zip(structures, responsibilities.T, strict=True)
-        return [self.rows.fitted(structure, self.weights * own) for structure, own in parts]
+        return [self.fitted(structure, self.weights * own) for structure, own in parts]
 
-    def _evidence(self, contexts: list[Product], responsibilities: FloatArray) -> float:
-        """Return the evidence of completed rows: contexts, how often each occurs (a uniform prior), and the entropy."""
-        sizes = np.array([context.total for context in contexts])
-        of_sizes = gammaln(len(sizes)) - gammaln(sizes.sum() + len(sizes)) + gammaln(sizes + 1).sum()
-        entropy = -float(self.weights @ xlogy(responsibilities, responsibilities).sum(axis=1))
-        return float(sum(context.evidence for context in contexts) + of_sizes + entropy)
-
-    def with_splits(
-        self, found: Mixture, untried: list[bool], rng: np.random.Generator
-    ) -> tuple[Mixture | None, list[bool]]:
-        """Split every context that gains by it, and fit all again; None if that has no more evidence."""
-        parts: list[FloatArray] = []
-        structures: list[Structure] = []
-        still: list[bool] = []
-        for k, context in enumerate(found.contexts):
-            own = found.responsibilities[:, k]
-            halves = self._split(context, self.weights * own, rng) if untried[k] else None
-            if halves is None:
-                parts, structures, still = [*parts, own], [*structures, context.structure], [*still, False]
-            else:
-                parts += [own * half for half in halves.responsibilities.T]
-                structures += [half.structure for half in halves.contexts]
-                still += [True, True]
-        if not any(still):
-            return None, still
-        larger = self._em(structures, np.stack(parts, axis=1), PASSES)
-        return (larger if larger.evidence > found.evidence else None), still
-
-    def _split(self, context: Product, weights: FloatArray, rng: np.random.Generator) -> Mixture | None:
+    def split(self, context: Product, weights: FloatArray, rng: np.random.Generator) -> Mixture | None:
         """Return the two halves of a context, by the best of several starts, for all rows; None if none pays."""
         if weights.sum() < FEWEST_ROWS:
             return None
@@ -242,9 +211,9 @@ class _Search:
         structures = {context.structure.joint: context.structure, False: replace(context.structure, joint=False)}
         fitted = []
         for structure in structures.values():
-            rough = max((tried._em([structure] * 2, start, ROUGH_PASSES) for start in starts), key=_evidence_of)
+            rough = max((tried._em([structure] * 2, start, ROUGH_PASSES) for start in starts), key=evidence_of)
             fitted.append(tried.fit(rough.responsibilities, TRIAL_PASSES, ROUNDS))
-        best = max(fitted, key=_evidence_of)
+        best = max(fitted, key=evidence_of)
         if tried is not self and tried._gain(best, context) >= least_gain:
             best, tried = self.fit(self.responsibilities(best.contexts)[0], TRIAL_PASSES, ROUNDS), self
         return best if len(best.contexts) > 1 and tried._gain(best, context) >= least_gain else None
@@ -258,57 +227,16 @@ class _Search:
         if not 2 < k <= MOST_STARTED_ANEW:  # two halves of all rows have been tried
             return None
         tried, own = self.sample(rng)
-        spaces = [tried.rows.features(tried.rows.best_structure()), tried.rows.features(tried.alone)]
+        spaces = [tried.rows.features(tried.rows.best_structure()), tried.columns()]
         starts = [tried.nearest_of(spaces[s % 2], k, rng) for s in range(STARTS_ANEW)]
         fitted = [tried.fit(start, PASSES, ROUNDS) for start in starts if tried.has_all(start)]
-        best = max(fitted, key=_evidence_of, default=found)
+        best = max(fitted, key=evidence_of, default=found)
         if tried is not self and fitted:
             now = tried._em([context.structure for context in found.contexts], found.responsibilities[own], passes=1)
             if best.evidence <= now.evidence:
                 return None
             best = self.fit(self.responsibilities(best.contexts)[0], PASSES, ROUNDS)
         return best if best.evidence > found.evidence else None
-
-    def merged(self, found: Mixture) -> Mixture:
-        """Merge two contexts as long as that gains: a context that was cut by an early split is put together again."""
-        while len(found.contexts) > 1:
-            gains = {pair: self._gain_of_merging(found, *pair) for pair in self._near_contexts(found)}
-            i, j = max(gains, key=gains.__getitem__)
-            if gains[i, j] <= 0.0:
-                return found
-            own = found.responsibilities.copy()
-            own[:, j] += own[:, i]
-            fewer = self.fit(np.delete(own, i, axis=1), PASSES, ROUNDS)
-            if fewer.evidence <= found.evidence:
-                return found
-            found = fewer
-        return found
-
-    def _near_contexts(self, found: Mixture) -> list[tuple[int, int]]:
-        """Return the pairs of contexts that may be one: those whose columns have similar means."""
-        masses = found.responsibilities * self.weights[:, None]
-        means = (masses.T @ self.rows.features(self.alone)) / np.maximum(masses.sum(axis=0), 1e-300)[:, None]
-        apart = ((means[:, None, :] - means[None, :, :]) ** 2).sum(axis=2)
-        np.fill_diagonal(apart, np.inf)
-        nearest = np.argsort(apart, axis=1, kind="stable")[:, : min(NEIGHBORS, len(means) - 1)]
-        pairs = {(max(i, j), min(i, j)) for i, row in enumerate(nearest.tolist()) for j in row}
-        return sorted(pairs)
-
-    def _gain_of_merging(self, found: Mixture, i: int, j: int) -> float:
-        """Return what evidence gains if two contexts become one, with the blocks of either and nothing else changed."""
-        first, second = found.contexts[i], found.contexts[j]
-        own = found.responsibilities[:, [i, j]]
-        both = own.sum(axis=1)
-        union = max(self.rows.fitted(c.structure, self.weights * both).evidence for c in (first, second))
-        entropy = float(self.weights @ (xlogy(own, own).sum(axis=1) - xlogy(both, both)))
-        k, sizes = len(found.contexts), np.array([first.total, second.total])
-        of_sizes = gammaln(sizes.sum() + 1) - gammaln(sizes + 1).sum() - np.log(k - 1)
-        of_sizes += gammaln(self.total + k) - gammaln(self.total + k - 1)
-        return float(union - first.evidence - second.evidence + entropy + of_sizes)
-
-    def has_all(self, responsibilities: FloatArray) -> bool:
-        """Whether each cluster has a row."""
-        return bool((self.weights @ responsibilities).min() >= 1.0)
 
     def starts(self, context: Product, rng: np.random.Generator) -> list[FloatArray]:
         """Return several ways to split the rows in two.
@@ -321,7 +249,7 @@ class _Search:
         correlations = features.T @ (features * self.weights[:, None]) / self.total
         directions = [_main_direction(correlations), np.eye(len(correlations))[_telling(correlations)]]
         sides = [features @ direction > 0 for direction in directions]
-        spaces = [features, self.rows.features(self.alone)]
+        spaces = [features, self.columns()]
         by_rows = [self.nearest_of(spaces[s % 2], 2, rng) for s in range(RANDOM_STARTS)]
         cuts = self.rows.cuts(features)
         sides += [max(cuts, key=lambda inside: self._evidence_of_cut(context, inside))] if cuts else []
@@ -360,6 +288,3 @@ def _main_direction(correlations: FloatArray) -> FloatArray:
 def _telling(correlations: FloatArray) -> int:
     """Return the feature that is most correlated with the others, in all."""
     return int(np.argmax((correlations**2).sum(axis=0) - np.diag(correlations) ** 2))
-
-
-_evidence_of = attrgetter("evidence")
