@@ -126,7 +126,7 @@ class TableSlice(SliceInMemory[TableSummary]):
         """
         make = self._leaf_learner(config)
         if config.split_by == "contexts":
-            best = self.contexts(seed) or self.split_in_two(config, seed)
+            best = next(iter(self._proposals("contexts", seed)), None) or self.split_in_two(config, seed)
         else:
             best = self._best_split(self._proposals(config.clustering, seed), config, make, self.leaf(config))
         if best is None or best.on_category or config.clustering != "auto":
