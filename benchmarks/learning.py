@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from xspn import XSPN, datasets, exchangeability_test
 from xspn.learning.exchangeability import TestResult, full_test, global_test, pairwise_test, tests
+from xspn.learning.methods import Can, Method
 from xspn.learning.summary import BinarySummary
 from xspn.paper.datasets.synthetic import CONSTRAINTS
 from xspn.paper.experiments.data import rows_to_choose_on
@@ -159,7 +160,7 @@ def compare_decisions(bits: np.ndarray) -> tuple[list[bool], str]:
         return by_pairs
 
     name = f"both {len(tests)}"
-    tests.add(name, both)
+    tests.add(name, Method(bits=both, can=Can.ANY_ROWS))
     slices(name).fit(bits)
     return agree, differing[0] + (f" and {len(differing) - 1} more" if differing[1:] else "") if differing else ""
 

@@ -14,9 +14,9 @@ from xspn import XSPN
 from xspn.data.domain import Domain
 from xspn.learning.exchangeability import TestResult
 from xspn.learning.exchangeability import global_test as test_of_bits
+from xspn.learning.exchangeability import table_global_test as test_of_table
 from xspn.learning.summary import BinarySummary
-from xspn.learning.tables.exchangeability import global_test as test_of_table
-from xspn.learning.tables.summary import Column, TableSummary
+from xspn.learning.table_summary import Column, TableSummary
 
 Rng = np.random.Generator
 Draw = Callable[[Rng], TestResult]

@@ -21,12 +21,12 @@ from xspn.circuit import Circuit
 from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
 from xspn.learning.exchangeability import global_test as binary_global_test
+from xspn.learning.exchangeability import table_global_test, table_pairwise_test
+from xspn.learning.independence import independence_p_values
 from xspn.learning.learner import learn
 from xspn.learning.summary import BinarySummary
-from xspn.learning.tables import TableData
-from xspn.learning.tables.exchangeability import global_test, pairwise_test
-from xspn.learning.tables.independence import independence_p_values
-from xspn.learning.tables.summary import Column, TableSummary
+from xspn.learning.table_data import TableData
+from xspn.learning.table_summary import Column, TableSummary
 
 MISSING = 0.2
 REAL = Domain.real()
@@ -239,8 +239,8 @@ def rejections(kind, rng, rows, fraction):
         X, domain = null_columns(kind, rng, rows, 8)
         X = with_missing(X)
         alone = np.column_stack([null_columns(kind, rng, rows, 1)[0] for _ in range(2)])
-        tests = [global_test(summary_of(X, [domain] * 8))]
-    tests.append(pairwise_test(summary_of(X[:, :2], [domain] * 2)))
+        tests = [table_global_test(summary_of(X, [domain] * 8))]
+    tests.append(table_pairwise_test(summary_of(X[:, :2], [domain] * 2)))
     independence = independence_p_values(summary_of(with_missing(alone), [domain] * 2))[0, 1]
     return [test.p_value < 0.05 for test in tests] + [independence < 0.05]
 

@@ -148,8 +148,13 @@ def test_columns_of_other_types_are_tested_too(mixed):
     rng = np.random.default_rng(0)
     answers = np.clip(np.round(3 + rng.normal(size=(N, 1)) + rng.normal(size=(N, 5))), 1, 5)
     assert exchangeability_test(answers).p_value > 0.001
-    with pytest.raises(ParameterError, match="'pairwise' and its options are for binary columns"):
-        exchangeability_test(answers, method="pairwise")
+    assert exchangeability_test(answers, method="pairwise", correction="bonferroni").p_value > 0.001
+    with pytest.raises(
+        ParameterError, match=r"pairwise test \(columns of more than two values\): unknown setting 'dof'"
+    ):
+        exchangeability_test(answers, method="pairwise", dof=3)
+    with pytest.raises(ParameterError, match="method='full' cannot take real numbers; use one of 'global', 'pairwise'"):
+        exchangeability_test(rng.normal(size=(N, 3)), method="full")
     with pytest.raises(DataError, match="columns 'color' and 'height' hold different things"):
         exchangeability_test(mixed)
     found = [group.names for group in exchangeable_groups(mixed.assign(second=mixed["height"].to_numpy()[::-1]))]

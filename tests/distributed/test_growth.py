@@ -157,7 +157,7 @@ def test_rows_without_weight_or_cells_do_not_count(rng):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"clustering": "gmm"}, "clustering='gmm' needs all rows in one process"),
+        ({"clustering": "gmm"}, "clustering='gmm' cannot take tables that are out of core"),
         ({"published": PublishedProgram(test_options=(("p_value", "shuffle"),))}, "shuffling needs all rows"),
     ],
 )

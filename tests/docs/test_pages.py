@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.documents import Exchange, clean_environment, dialogue, differences, rewrite, run_here, run_page
+from xspn.learning.clustering import clusterings
 
 ROOT = Path(__file__).parents[2]
 LONG_RUNS = "reproduce.md"  # commands of minutes and hours, without outputs
@@ -21,7 +22,8 @@ PAGES = [
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
-def test_what_a_page_prints_is_what_happens(page, tmp_path):
+def test_what_a_page_prints_is_what_happens(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(clusterings, "_items", dict(clusterings._items))  # a page may add one, for itself
     faults = [fault for exchange in run_here(page, tmp_path) for fault in differences(exchange)]
     assert not faults, "\n".join(faults)
 

@@ -13,7 +13,7 @@ from xspn.core.errors import AgreementWarning
 from xspn.data.domain import Domain
 from xspn.estimators.agreement import warn_of_disagreement
 from xspn.learning.data import BinaryData
-from xspn.learning.tables import TableData
+from xspn.learning.table_data import TableData
 from xspn.leaves import Atom, Scale, Transformed
 from xspn.leaves.transformed import scales_of
 

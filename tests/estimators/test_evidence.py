@@ -225,7 +225,7 @@ def test_parts_of_the_learner_by_evidence_are_for_complete_rows(rng):
     table = two_clusters(rng)[0].astype(float)
     table[5, 2] = np.nan
     for settings in ({"leaf_learner": "evidence", "min_instances": 1000}, {"clustering": "contexts"}):
-        with pytest.raises(ParameterError, match="without missing cells"):
+        with pytest.raises(ParameterError, match="cannot take missing values; use one of 'auto', '"):
             XSPN(**settings).fit(table)
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency
 
+from support.blocks import blocks_of
 from support.learning import exchangeable_table, random_table, summary
 from xspn.learning.independence import (
     components,
@@ -177,15 +178,20 @@ def test_counts_connect_what_no_pair_does(rng):
     table[:, 2] = table[:, 0] ^ table[:, 1]
     own = summary(table)
     assert [group.tolist() for group in independent_groups(own, 5.0)] == [[0], [1], [2], [3]]
-    assert [group.tolist() for group in groups_of_blocks(own, np.array([0, 0, 1, 2]))] == [[0, 1, 2], [3]]
-    assert [group.tolist() for group in groups_of_blocks(own, np.array([0, 1, 2, 3]))] == [[0], [1], [2], [3]]
+    assert [group.tolist() for group in groups_of_blocks(own, blocks_of(np.array([0, 0, 1, 2])))] == [[0, 1, 2], [3]]
+    assert [group.tolist() for group in groups_of_blocks(own, blocks_of(np.array([0, 1, 2, 3])))] == [
+        [0],
+        [1],
+        [2],
+        [3],
+    ]
 
 
 def test_the_variables_of_a_block_stay_together_and_pairs_connect_as_before(rng):
     for _ in range(20):
         own = summary(random_table(rng, 100, 7))
         label = rng.permutation([0, 0, 1, 1, 2, 3, 4])
-        groups = groups_of_blocks(own, label)
+        groups = groups_of_blocks(own, blocks_of(label))
         assert sorted(np.concatenate(groups).tolist()) == list(range(7))
         group_of = np.empty(7, dtype=int)
         for k, group in enumerate(groups):
@@ -194,7 +200,7 @@ def test_the_variables_of_a_block_stay_together_and_pairs_connect_as_before(rng)
         assert together[label[:, None] == label].all()
         assert together[dependent_pairs(own, 5.0)].all()
     independent = summary(rng.random((2000, 6)) < 0.4)
-    assert [group.tolist() for group in groups_of_blocks(independent, np.array([0, 1, 0, 1, 1, 2]))] == [
+    assert [group.tolist() for group in groups_of_blocks(independent, blocks_of(np.array([0, 1, 0, 1, 1, 2])))] == [
         [0, 2],
         [1, 3, 4],
         [5],

@@ -11,10 +11,10 @@ from xspn import XSPN, exchangeability_test, exchangeable_groups
 from xspn.data.domain import Domain
 from xspn.data.table import Table
 from xspn.learning import summary as bits_module
+from xspn.learning import table_summary as tables_module
+from xspn.learning.exchangeability.groups import table_test
 from xspn.learning.independence import components, components_of_many
-from xspn.learning.tables import TableData
-from xspn.learning.tables import summary as tables_module
-from xspn.learning.tables.exchangeability.groups import table_test
+from xspn.learning.table_data import TableData
 
 MEGABYTE = 1_000_000
 

@@ -17,8 +17,9 @@ from xspn.learning.config import LearnConfig, PublishedProgram
 from xspn.learning.data import BinaryData
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.learner import learn
+from xspn.learning.methods import Can, Method
 from xspn.learning.policy import Operation
-from xspn.learning.tables import TableData
+from xspn.learning.table_data import TableData
 
 VARIANTS = [
     {},
@@ -191,7 +192,7 @@ def test_a_clustering_that_peels_off_one_row_at_a_time_meets_no_recursion_limit(
         return Split(labels) if len(labels) > 1 else None
 
     depth = sys.getrecursionlimit() + 300
-    monkeypatch.setitem(clusterings._items, "peel", peel)
+    monkeypatch.setitem(clusterings._items, "peel", Method(bits=peel, can=Can.WEIGHTS))
     table = (np.arange(depth)[:, None] >> np.arange(11)) & 1
     circuit, trace = learned(
         table,

@@ -10,25 +10,26 @@ import numpy as np
 import pytest
 
 from support.distributed import TINY, in_blocks
-from support.learning import exchangeable_table, two_clusters
+from support.learning import exchangeable_table, summary, two_clusters
+from support.tables import REAL, table_summary
 from xspn import XSPN, Circuit, Exchangeable, exchangeability_test, load, save
 from xspn.core.errors import ParameterError, RegistryError, XSPNError
-from xspn.learning.clustering import clusterings
+from xspn.data.domain import Domain
+from xspn.learning.clustering import Split, clusterings
 from xspn.learning.config import LearnConfig, PublishedProgram
 from xspn.learning.exchangeability import tests
 from xspn.learning.leaf_learners import leaf_learners
+from xspn.learning.methods import Can, Method
 from xspn.learning.policy import Operation
-from xspn.learning.tables.clustering import table_clusterings
 from xspn.statistics import Count, statistics
 
-REGISTRIES = (clusterings, table_clusterings, leaf_learners, tests, statistics)
-FOR_BITS = "is for tables of zeros and ones only; for columns of other types use one of '"
+REGISTRIES = {"clustering": clusterings, "leaf_learner": leaf_learners, "exchangeability": tests}
 
 
 @pytest.fixture
 def add(monkeypatch):
     """Import a toy's file, which registers it; after the test nothing is left of it."""
-    for registry in REGISTRIES:
+    for registry in (*REGISTRIES.values(), statistics):
         monkeypatch.setattr(registry, "_items", dict(registry._items))
 
     def imported(name):
@@ -62,24 +63,45 @@ def test_a_toy_is_known_once_its_file_is_imported_and_misspellings_are_told_of_i
 
 
 @pytest.mark.parametrize(("file", "setting", "name"), TOYS)
-def test_a_toy_for_bits_is_refused_by_name_for_other_columns(add, mixed, file, setting, name):
+def test_what_is_for_bits_only_is_refused_by_name_for_other_columns(add, mixed, file, setting, name):
     add(file)
-    with pytest.raises(ParameterError, match=f"{setting}='{name}' {FOR_BITS}"):
-        XSPN(random_state=0, **{setting: name}).fit(mixed)
-    with pytest.raises(ParameterError, match=f"{setting}='{name}' {FOR_BITS}"):
-        XSPN(random_state=0, n_estimators=2, **{setting: name}).fit(mixed)
-    assert XSPN(random_state=0, **{setting: name}).fit(mixed[:, 2:]).circuit_.n_variables == 2
+    registry = REGISTRIES[setting]
+    registry.add("bits_only", Method(bits=registry[name].bits, can=Can.ANY_ROWS))
+    for settings in ({}, {"n_estimators": 2}):
+        with pytest.raises(ParameterError) as refused:
+            XSPN(random_state=0, **{setting: "bits_only"}, **settings).fit(mixed)
+        said, listed = str(refused.value).split(" use one of ")
+        assert said == f"{setting}='bits_only' is for tables of zeros and ones only; for columns of other types"
+        assert listed.replace("'", "").split(", ") == sorted(own for own in registry if registry[own].tables)
+    assert XSPN(random_state=0, **{setting: "bits_only"}).fit(mixed[:, 2:]).circuit_.n_variables == 2
 
 
-def test_the_message_lists_what_can_handle_the_table(add, mixed):
-    add("clustering")
-    with pytest.raises(ParameterError) as refused:
-        XSPN(clustering="by_total").fit(mixed)
-    listed = str(refused.value).partition("use one of ")[2].replace("'", "").split(", ")
-    assert listed == list(table_clusterings)
-    for name in ("auto", "bernoulli", "variable"):
-        assert name in listed
-        assert np.isfinite(XSPN(clustering=name, random_state=0).fit(mixed).score(mixed))
+@pytest.mark.parametrize(
+    ("lacking", "said"),
+    [
+        (Can.CATEGORIES, "categories without an order"),
+        (Can.REALS, "real numbers"),
+        (Can.MISSING, "missing values"),
+        (Can.WEIGHTS, "sample weights"),
+    ],
+)
+@pytest.mark.parametrize(("file", "setting", "name"), TOYS)
+def test_what_a_toy_cannot_handle_is_refused_by_name(add, rng, file, setting, name, lacking, said):
+    add(file)
+    registry, able = REGISTRIES[setting], Can.ANY_TYPE | Can.ANY_ROWS
+    for own, can in (("lame", able & ~lacking), ("able", able)):
+        registry.add(own, Method(registry[name].bits, registry[name].tables, can))
+    real = lacking is Can.REALS
+    cells = rng.normal(size=(60, 3)) if real else rng.integers(0, 3, size=(60, 3)).astype(float)
+    cells[0, 0] = np.nan if lacking is Can.MISSING else cells[0, 0]
+    weights = np.arange(1.0, 61.0) if lacking is Can.WEIGHTS else None
+    own = table_summary(cells, REAL if real else Domain(3), weights)
+    assert registry.for_tables("able", own) is registry[name].tables
+    with pytest.raises(ParameterError, match=f"{setting}='lame' cannot take {said}; use one of 'able', "):
+        registry.for_tables("lame", own)
+    if lacking in Can.ANY_ROWS:
+        with pytest.raises(ParameterError, match=f"{setting}='lame' cannot take {said}"):
+            registry.for_bits("lame", summary(np.minimum(cells, 1), weights))
 
 
 def test_a_toy_clustering_splits_the_rows(add, rng):
@@ -97,27 +119,49 @@ def test_a_toy_clustering_splits_the_rows(add, rng):
 
 
 def test_a_toy_clustering_without_a_rule_is_refused_out_of_core(add, rng):
-    add("clustering")
+    toy = add("clustering")
     rows, _ = two_clusters(rng, 600, 6)
-    with dask.config.set(TINY), pytest.raises(ParameterError, match="clustering='by_total' gives no rule"):
+    said = "clustering='by_total' cannot take tables that are out of core; use one of 'auto', 'bernoulli', 'kmeans'"
+    with dask.config.set(TINY), pytest.raises(ParameterError, match=said):
         XSPN(clustering="by_total", random_state=0).fit(in_blocks(rows))
+    clusterings.add("rule_promised", Method(bits=toy.split_by_total, can=Can.OUT_OF_CORE | Can.ANY_ROWS))
+    with dask.config.set(TINY), pytest.raises(ParameterError, match="clustering='rule_promised' gives no rule"):
+        XSPN(clustering="rule_promised", random_state=0).fit(in_blocks(rows))
 
 
-def test_a_toy_clustering_for_all_columns_serves_all(add, mixed):
-    add("table_clustering")
-    model = XSPN(clustering="by_first", random_state=0).fit(mixed)
-    above = (mixed[:, 0] > mixed[:, 0].mean()).sum()
+def test_a_toy_clustering_serves_columns_of_any_types(add, mixed):
+    add("clustering")
+    model = XSPN(clustering="by_total", random_state=0).fit(mixed)
+    total = mixed.sum(axis=1)
+    above = (total > total.mean()).sum()
     assert model.trace_.entries[0].operation is Operation.CLUSTER
     assert [e.rows for e in model.trace_ if e.branch is not None and e.branch.parent == 0] == [200 - above, above]
-    assert np.isfinite(XSPN(clustering="by_first", random_state=0).fit(mixed[:, 2:]).score(mixed[:, 2:]))
+
+
+def test_a_clustering_of_any_columns_may_propose_several_splits(add, mixed):
+    toy = add("clustering")
+    good, poor = mixed[:, 0] > 4, np.arange(200) % 2
+
+    def both(summary, seed):
+        first = toy.split_by_total(summary, seed)
+        return [Split(poor), Split(good.astype(np.int64))] if len(summary.cells) == 200 else first
+
+    clusterings.add("several", Method(bits=toy.split_by_total, tables=both, can=Can.ANY_TYPE | Can.ANY_ROWS))
+    model = XSPN(clustering="several", exchangeability=None, random_state=0).fit(mixed)
+    assert [e.rows for e in model.trace_ if e.branch is not None and e.branch.parent == 0] == [
+        200 - good.sum(),
+        good.sum(),
+    ]
 
 
 def test_a_toy_leaf_learner_makes_the_leaves(add, rng):
     add("leaf_learner")
     rows, _ = two_clusters(rng, 100, 6)
-    model = XSPN(leaf_learner="fair_coins", min_instances=101, random_state=0).fit(rows)
-    np.testing.assert_allclose(model.score_samples(rows), -6 * np.log(2))
-    assert [entry.detail for entry in model.trace_] == ["fair coins"]
+    answers = rng.integers(0, 3, size=(100, 4))
+    for table, domains, expected in ((rows, None, -6 * np.log(2)), (answers, "categorical", -4 * np.log(3))):
+        model = XSPN(leaf_learner="fair_coins", min_instances=101, random_state=0, domains=domains).fit(table)
+        np.testing.assert_allclose(model.score_samples(table), expected)
+        assert [entry.detail for entry in model.trace_] == ["fair coins"]
 
 
 def test_a_toy_test_decides_what_is_exchangeable(add, rng):
@@ -134,6 +178,17 @@ def test_a_toy_test_decides_what_is_exchangeable(add, rng):
     assert strict.trace_.entries[0].test.p_value == 0.0
     with pytest.raises(ParameterError, match="range test: unknown setting 'smallest'"):
         exchangeability_test(rows, method="range", smallest=1)
+
+
+def test_a_toy_test_serves_columns_of_any_types(add, rng):
+    add("exchangeability_test")
+    answers = np.where(rng.random((400, 4)) < 0.7, rng.integers(0, 3, size=(400, 1)), rng.integers(0, 3, size=(400, 4)))
+    found = exchangeability_test(answers, method="range", domains="categorical")
+    assert (found.method, found.p_value) == ("range", 1.0)
+    assert exchangeability_test(answers, method="range", domains="categorical", largest=0.0).p_value == 0.0
+    model = XSPN(exchangeability="range", random_state=0, domains="categorical").fit(answers)
+    assert model.trace_.entries[0].operation is Operation.EXCHANGEABLE
+    assert model.trace_.entries[0].test.p_value == 1.0
 
 
 def test_a_toy_statistic_serves_a_leaf_and_a_file(add, tmp_path, monkeypatch):

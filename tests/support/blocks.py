@@ -99,3 +99,8 @@ def partition_of_labels(label):
     label = np.asarray(label)
     blocks = {tuple(np.flatnonzero(label == b).tolist()) for b in np.unique(label)}
     return tuple(sorted(blocks))
+
+
+def blocks_of(label):
+    """The variables of each block, from the block of each variable."""
+    return [np.flatnonzero(np.asarray(label) == block) for block in range(max(label) + 1)]

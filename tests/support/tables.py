@@ -6,8 +6,8 @@ from xspn.circuit import Circuit
 from xspn.data.domain import Domain
 from xspn.learning.config import LearnConfig
 from xspn.learning.learner import learn
-from xspn.learning.tables import TableData
-from xspn.learning.tables.summary import Column, TableSummary
+from xspn.learning.table_data import TableData
+from xspn.learning.table_summary import Column, TableSummary
 
 REAL = Domain.real()
 

@@ -27,7 +27,6 @@ from xspn.distributed.slice import Context, RemoteSlice, SampledRows
 from xspn.distributed.summary import RemoteSummary
 from xspn.distributed.tree import OpenTask, PartialTree, learn_bundle, without_rows
 from xspn.learning.assembly import Learned, Record, assemble
-from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.learner import Actions
@@ -181,7 +180,7 @@ class Growth:
 
     def _different_rows(self, open_task: OpenTask) -> float:
         """Return how many rows are to be gathered at most: of few variables there are few, however long the table."""
-        if not self.statistics.complete or self.config.clustering in UNWEIGHTED:
+        if not self.statistics.complete or not self.config.merges_rows:
             return open_task.rows
         return min(open_task.rows, 2.0 ** len(open_task.variables))
 

@@ -15,6 +15,7 @@ from xspn.learning.exchangeability.base import TestResult, tests
 from xspn.learning.leaf_learners import BinaryLeafData, LeafData
 from xspn.learning.leaf_learners.exchangeable import leave_one_out_of_counts, leave_one_out_of_keys
 from xspn.learning.leaf_learners.factorized import leave_one_out_of_bits
+from xspn.learning.methods import Can
 from xspn.learning.slice import BitSlice
 from xspn.learning.summary import BinarySummary
 from xspn.learning.task import Rows
@@ -71,7 +72,7 @@ class RemoteSlice(BitSlice):
             raise ParameterError("global test: shuffling needs all rows in one process; use p_value='chi2'")
         if config.exchangeability == "global":
             options["p_value"] = "chi2"
-        return tests[config.exchangeability](self.summary, **options)
+        return tests.for_bits(config.exchangeability, self.summary)(self.summary, **options)
 
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores, of all rows: they depend on counts alone."""
@@ -94,22 +95,14 @@ class RemoteSlice(BitSlice):
         cells, weights = self.summary.rows()
         if len(cells) < 2:
             return None
-        if config.clustering == "gmm":
-            raise ParameterError(
-                f"clustering='gmm' needs all rows in one process, and here are {self.summary.aggregate.rows:,}; "
-                "use 'auto', 'bernoulli', 'variable' or 'kmeans', or raise xspn.gather_cells in Dask's configuration"
-            )
-        found = clusterings[config.clustering](BinarySummary(cells, weights), seed)
+        clusterings.require(config.clustering, Can.OUT_OF_CORE, ", or raise xspn.gather_cells in Dask's configuration")
+        found = clusterings.for_bits(config.clustering, self.summary)(BinarySummary(cells, weights), seed)
         if found is not None and found.variable is not None:
             found = variable_split(self.summary, seed)
         if found is None:
             return None
         if found.rule is None:
-            raise ParameterError(
-                f"clustering={config.clustering!r} gives no rule for rows that it was not shown, which out-of-core "
-                "tables need; use 'auto', 'bernoulli', 'variable' or 'kmeans', or raise xspn.gather_cells in Dask's "
-                "configuration"
-            )
+            raise ParameterError(f"clustering={config.clustering!r} gives no rule for rows that it was not shown")
         second = found.rule.responsibilities(cells)
         labels = (second > 0.5).astype(np.int64)
         if found.variable is None and not 0 < labels.sum() < len(labels):

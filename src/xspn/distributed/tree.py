@@ -10,7 +10,6 @@ from xspn.core.arrays import IntArray
 from xspn.distributed.passes import Bundle, Packed, Route
 from xspn.distributed.slice import Context
 from xspn.learning.assembly import Record
-from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.learner import fractions_of, learn_task
@@ -65,7 +64,7 @@ def _learn(packed: Sequence[Packed], open_task: OpenTask, config: LearnConfig) -
     own = BinaryData(
         np.concatenate([nothing, *(bits for bits, _ in found)]), np.concatenate([[], *(w for _, w in found)])
     )
-    if own.complete and config.clustering not in UNWEIGHTED:  # rows of which nothing is seen here must stay
+    if own.complete and config.merges_rows:  # rows of which nothing is seen here must stay
         own = BinaryData.of(own.bits, own.weights)
     task = open_task.task(Rows(np.arange(len(own.bits)), own.weights))
     data = own

@@ -24,7 +24,7 @@ from xspn.graph.nodes import Sum
 from xspn.learning.data import MISSING, BinaryData
 from xspn.learning.source import TrainingData
 from xspn.learning.summary import WIDEST_AT_ONCE
-from xspn.learning.tables import TableData
+from xspn.learning.table_data import TableData
 from xspn.leaves import Atom, Bernoulli, ExchangeableGaussian, Gaussian, MultivariateGaussian, Transformed
 from xspn.leaves.base import Leaf
 from xspn.leaves.scales import PLAIN, Scale

@@ -25,7 +25,7 @@ from xspn.estimators.explanation import Reason, explain
 from xspn.learning.data import BinaryData
 from xspn.learning.memory import OTHERWISE
 from xspn.learning.source import TrainingData
-from xspn.learning.tables import TableData
+from xspn.learning.table_data import TableData
 from xspn.leaves.transformed import scales_of
 from xspn.questions import Answer, Answers
 

@@ -22,7 +22,6 @@ from xspn.estimators.base import TableInput, all_or_nothing, in_memory, training
 from xspn.estimators.explanation import Reason, decisions_in_words, reasons_of
 from xspn.estimators.segmenting import SegmentTransformer
 from xspn.learning.assembly import Learned
-from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.memory import refuse_if_too_large
@@ -219,7 +218,7 @@ class XSPN(SegmentTransformer, LearnerParameters):
         self.provenance_ = Provenance.of(
             type(self).__name__, self._settings(), self.random_state, own.codes, own.schema, sample_weight is not None
         )
-        merge = config.clustering not in UNWEIGHTED
+        merge = config.merges_rows
         data = training_data(own, self._row_weights(sample_weight, len(own)), merge)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         whole_number("n_estimators", self.n_estimators, 1)

@@ -25,7 +25,7 @@ from xspn.learning.data import BinaryData
 from xspn.learning.em.fit import EMOptions, fit_parameters
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
-from xspn.learning.tables.data import TableData
+from xspn.learning.table_data import TableData
 from xspn.leaves.atom import Atom
 from xspn.leaves.base import Smoothing
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian

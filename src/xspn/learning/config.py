@@ -10,6 +10,7 @@ from xspn.core.errors import ParameterError, RegistryError, with_known_names
 from xspn.learning.clustering import clusterings
 from xspn.learning.exchangeability.base import check_test_options, tests
 from xspn.learning.leaf_learners import LeafOptions, leaf_learners
+from xspn.learning.methods import Can
 
 AUTO, EVIDENCE, GLOBAL = "auto", "evidence", "global"
 OF_TESTS = ("independence_threshold", "significance", "clustering", "leaf_learner", "published")
@@ -112,6 +113,13 @@ class LearnConfig:
     def in_two(self) -> "LearnConfig":
         """The same choices, with rows split in two where evidence would look for contexts."""
         return replace(self, exchangeability=None)
+
+    @property
+    def merges_rows(self) -> bool:
+        """Whether equal rows are merged into one of their weight: not for a method that takes no weights."""
+        used = [clusterings[self.clustering].can, leaf_learners[self.leaf_learner].can]
+        used += [tests[name].can for name in tests if name == self.exchangeability]
+        return all(Can.WEIGHTS in can for can in used)
 
     @property
     def leaves_by(self) -> str:

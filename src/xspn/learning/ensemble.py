@@ -14,7 +14,6 @@ from xspn.graph.graph import Graph, from_records
 from xspn.graph.nodes import Node, Sum
 from xspn.graph.transform import share_and_tell
 from xspn.learning.assembly import Learned
-from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.learner import learn
 from xspn.learning.source import TrainingData
@@ -95,7 +94,7 @@ def _member(data: TrainingData, config: LearnConfig, seed: int) -> Member:
         learned = learn(data, config, seed)
         return list(learned.graph.records()), learned.trace
     sample = data.with_weights(rng.multinomial(size, data.weights / total).astype(np.float64))
-    if config.clustering in UNWEIGHTED:
+    if not config.merges_rows:
         sample = sample.repeated()
     if size != round(total):
         sample = sample.with_weights(sample.weights * (total / size))

@@ -14,22 +14,20 @@ from xspn.core.arrays import IntArray
 from xspn.core.errors import ParameterError
 from xspn.graph.nodes import Sum
 from xspn.learning.assembly import Learned, Record, assemble
-from xspn.learning.clustering import Split
-from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
+from xspn.learning.clustering import Split, clusterings
+from xspn.learning.clustering.numeric import without_convergence_warnings
 from xspn.learning.completion import fitted_by_em, learn_completed
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
-from xspn.learning.leaf_learners.base import Candidate
+from xspn.learning.exchangeability import tests
+from xspn.learning.leaf_learners import Candidate, leaf_learners
 from xspn.learning.policy import Decision, Operation, decide
 from xspn.learning.pruning import priced, pruned
+from xspn.learning.scales import in_own_units, on_scales
 from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
-from xspn.learning.tables.clustering import table_clustering
-from xspn.learning.tables.data import TableData
-from xspn.learning.tables.exchangeability.base import named_table_test
-from xspn.learning.tables.leaf_learners import table_leaf_learner
-from xspn.learning.tables.scales import in_own_units, on_scales
+from xspn.learning.table_data import TableData
 from xspn.learning.task import Dependence, Rows, Task
 from xspn.leaves.base import Leaf
 
@@ -207,10 +205,10 @@ def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
             "takes more"
         )
     if not only_bits:
-        table_clustering(config.clustering)
-        table_leaf_learner(config.leaf_learner)
+        clusterings.for_tables(config.clustering)
+        leaf_learners.for_tables(config.leaf_learner)
         if config.exchangeability is not None and not config.by_evidence:
-            named_table_test(config.exchangeability)
+            tests.for_tables(config.exchangeability)
 
 
 def _has_only_bits(data: TrainingData) -> bool:

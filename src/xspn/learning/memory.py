@@ -6,7 +6,7 @@ from math import isqrt
 from xspn.core.memory import need_memory
 from xspn.data.domain import Domain
 from xspn.learning.summary import WIDEST_AT_ONCE
-from xspn.learning.tables.bins import FEWEST_IN_BIN, MOST_BINS, ROWS_PER_CELL
+from xspn.learning.table_summary import FEWEST_IN_BIN, MOST_BINS, ROWS_PER_CELL
 
 # Bytes, as measured: bits are held as bytes, as single-precision numbers and, for a while, as indices.
 OF_BIT = 12

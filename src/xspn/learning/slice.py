@@ -2,10 +2,11 @@
 
 The policy, the queue and the assembly of a circuit are the same for every table. What differs is how dependence and
 exchangeability are tested, how rows are clustered and which leaves there are. A slice answers these questions for
-its own columns: `BinarySlice` for zeros and ones, `TableSlice` (in `learning.tables`) for anything else.
+its own columns: `BinarySlice` for zeros and ones, `TableSlice` (in `learning/table_slice.py`) for anything else.
 """
 
 from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -29,8 +30,10 @@ from xspn.learning.leaf_learners import (
     leaf_learners,
 )
 from xspn.learning.summary import BinarySummary
+from xspn.learning.table_summary import TableSummary
 from xspn.learning.task import Rows, Task
 
+S = TypeVar("S", BinarySummary, TableSummary)
 NO_EVIDENCE = "exchangeability='evidence' is for tables in memory; for others use one of 'full', 'global', 'pairwise'"
 
 
@@ -118,6 +121,36 @@ class Slice(ABC):
         return self.split(config.in_two, seed)
 
 
+class SliceInMemory(Slice, Generic[S]):
+    """What slices answer alike whose rows are in memory, by evidence.
+
+    Attributes:
+        summary: The rows.
+    """
+
+    summary: S
+
+    def contexts(self, seed: int) -> Split | None:
+        """Return the contexts of best evidence."""
+        return several_contexts(self.summary, seed)
+
+    def exchangeable_blocks(self) -> list[IntArray]:
+        """Return the blocks of best evidence."""
+        return self.summary.exchangeable_blocks.blocks
+
+    def gain_of_blocks(self) -> float:
+        """Compare them with single variables."""
+        return self.summary.gain_of_blocks
+
+    def groups_of_blocks(self) -> list[IntArray]:
+        """Return the components of the graph of dependent variables and of what blocks add up to."""
+        return groups_of_blocks(self.summary, self.exchangeable_blocks())
+
+    def score(self, leaf: Candidate) -> float:
+        """Return the leave-one-out score."""
+        return leaf.score(self.summary.rows()[1])
+
+
 class BitSlice(Slice):
     """What slices of bits answer alike, wherever their rows are.
 
@@ -156,15 +189,16 @@ class BitSlice(Slice):
 
     def leaf(self, config: LearnConfig) -> Candidate:
         """Return the leaf that the configuration's leaf learner makes of the slice."""
-        return leaf_learners[config.leaves_by](self._informed(config), self._variables, config.leaf_options)
+        learner = leaf_learners.for_bits(config.leaves_by, self._bits)
+        return learner(self._informed(config), self._variables, config.leaf_options)
 
     @abstractmethod
     def _informed(self, config: LearnConfig) -> BinaryLeafData:
         """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""
 
 
-class BinarySlice(BitSlice):
-    """A summary of the rows, and where it came from.
+class BinarySlice(SliceInMemory[BinarySummary], BitSlice):
+    """A summary of the rows of zeros and ones, and where it came from.
 
     Args:
         summary: The rows.
@@ -198,7 +232,7 @@ class BinarySlice(BitSlice):
         """Run the test that the configuration names."""
         if config.exchangeability is None or config.by_evidence:
             return None
-        return tests[config.exchangeability](self.summary, **dict(config.test_options))
+        return tests.for_bits(config.exchangeability, self.summary)(self.summary, **config.test_options)
 
     def exchangeable_predicts_better(self, config: LearnConfig) -> bool:
         """Compare the two leaves by their leave-one-out scores, without the rows above."""
@@ -209,27 +243,11 @@ class BinarySlice(BitSlice):
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Run the clustering that the configuration names."""
-        return clusterings[config.split_by](self.summary, seed)
+        return clusterings.for_bits(config.split_by, self.summary)(self.summary, seed)
 
     def split_in_two(self, config: LearnConfig, seed: int) -> Split | None:
         """Split rows of one context, unless they are few and the variables many."""
         return super().split_in_two(config, seed) if worth_splitting(self.summary) else None
-
-    def contexts(self, seed: int) -> Split | None:
-        """Return the contexts of best evidence."""
-        return several_contexts(self.summary, seed)
-
-    def exchangeable_blocks(self) -> list[IntArray]:
-        """Return the blocks of best evidence."""
-        return self.summary.exchangeable_blocks.blocks
-
-    def gain_of_blocks(self) -> float:
-        """Compare them with single variables."""
-        return self.summary.gain_of_blocks
-
-    def groups_of_blocks(self) -> list[IntArray]:
-        """Return the components of the graph of dependent variables and dependent counts."""
-        return groups_of_blocks(self.summary, self.summary.exchangeable_blocks.label)
 
     def instead_of_product(self, config: LearnConfig) -> Candidate | None:
         """Return a mixture over the blocks: many weak dependences add up."""
@@ -245,10 +263,6 @@ class BinarySlice(BitSlice):
         if not config.by_evidence:
             return super().exchangeable(config)
         return evidence_blocks_leaf(self._informed(config), self._variables, config.leaf_options)
-
-    def score(self, leaf: Candidate) -> float:
-        """Return the leave-one-out score."""
-        return leaf.score(self.summary.rows()[1])
 
     def _informed(self, config: LearnConfig) -> BinaryLeafData:
         """Return the slice together with the rows of the sum above it, from which its leaves borrow strength."""

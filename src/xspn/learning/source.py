@@ -7,9 +7,9 @@ import numpy as np
 from xspn.core.arrays import IntArray
 from xspn.learning.data import MISSING, BinaryData
 from xspn.learning.slice import BinarySlice, Slice
-from xspn.learning.tables.data import TableData
-from xspn.learning.tables.slice import TableSlice
-from xspn.learning.tables.summary import Column, TableSummary
+from xspn.learning.table_data import TableData
+from xspn.learning.table_slice import TableSlice
+from xspn.learning.table_summary import Column, TableSummary
 from xspn.learning.task import Rows, Task
 from xspn.leaves.base import Leaf
 from xspn.leaves.bernoulli import Bernoulli

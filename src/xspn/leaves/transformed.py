@@ -152,8 +152,8 @@ class Transformed(Leaf):
         if len(self._variables) > 1:
             return False
         mean, covariance = self.base.moments()
-        peak = self.scales[0].inverse(_peak(mean, covariance[:, 0], self.scales[0]))
-        return bool((self.scales[0].presented(peak) == peak).all())
+        peak = self.scales[0].inverse(_joint_peak(mean[None, :], covariance, self.scales)[0, 0])
+        return bool(np.all(self.scales[0].presented(peak) == peak))
 
     def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Fill with draws of the normal leaf, put back on the variables' own scales."""

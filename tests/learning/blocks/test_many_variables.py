@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import xspn.learning.blocks.contexts as contexts_module
-from support.blocks import partition_of_labels
+from support.blocks import blocks_of, partition_of_labels
 from support.learning import exchangeable_table, random_table
 from xspn import XSPN, datasets
 from xspn.core.errors import ParameterError
@@ -76,7 +76,7 @@ def test_groups_are_the_components_of_dependent_pairs_and_counts(rng, monkeypatc
         linked = dependent_pairs(whole, threshold, np.arange(12), np.arange(12))
         linked |= dependent_counts(whole, label, threshold)[np.ix_(label, label)] | (label[:, None] == label)
         expected = [group.tolist() for group in components(linked)]
-        assert [group.tolist() for group in groups_of_blocks(summary, label)] == expected
+        assert [group.tolist() for group in groups_of_blocks(summary, blocks_of(label))] == expected
 
 
 def test_a_wide_table_of_few_rows_is_learned_by_evidence_with_few_parameters(rng):

@@ -1,11 +1,16 @@
-"""A toy test of exchangeability for bits: are the largest and the smallest mean near each other?"""
+"""A toy test of exchangeability for bits and for columns of any types: are the largest and the least mean near?"""
+
+import numpy as np
 
 from xspn.learning.exchangeability.base import TestResult, tests
+from xspn.learning.methods import Can, Method
 
 
 def range_test(summary, *, largest=0.1):
-    apart = float(summary.means.max() - summary.means.min())
+    cells, weights = summary.rows()
+    means = [np.average(own[~np.isnan(own)], weights=weights[~np.isnan(own)]) for own in cells.T]
+    apart = float(max(means) - min(means))
     return TestResult("range", apart, 1.0, 1.0 if apart <= largest else 0.0)
 
 
-tests.add("range", range_test)
+tests.add("range", Method(bits=range_test, tables=range_test, can=Can.ANY_TYPE | Can.ANY_ROWS))

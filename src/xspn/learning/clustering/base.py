@@ -1,12 +1,11 @@
 """What a clustering returns, and the registry of clusterings.
 
-A clustering is a function (summary, seed) → Split or None; None means that it found one cluster only. To add one, write
-one file, register it, and import it in `xspn/learning/clustering/__init__.py`. What is registered here splits tables of
-bits; for columns of other types a clustering is registered in `xspn/learning/tables/clustering/base.py` too. Where it
-is not registered, or cannot handle missing values or weights, it is refused by name.
+A clustering is a function (summary, seed) → Split; None means that it found one cluster only. For columns of any types
+it may propose several splits, of which the one is taken whose clusters' leaves predict best. To add one, write one
+file, register it with what it can handle, and import it in `xspn/learning/clustering/__init__.py`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,14 +14,12 @@ from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.core.registry import Registry
+from xspn.learning.methods import Methods
 from xspn.learning.steps import step
 from xspn.learning.summary import BinarySummary
+from xspn.learning.table_summary import TableSummary
 
 TOLERANCE = 1e-3  # of EM, in nats per row
-UNWEIGHTED = ("gmm",)  # clusterings that cannot take weights: equal rows are not merged for them
-
-clusterings: "Registry[Callable[[BinarySummary, int], Split | None]]" = Registry("clustering")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +120,26 @@ class Split:
     def on_category(self) -> bool:
         """Whether some cluster has one value of a discrete variable only."""
         return self.variable is not None and any(condition.relation == "=" for condition in self.conditions)
+
+
+BitClustering = Callable[[BinarySummary, int], Split | None]
+TableClustering = Callable[[TableSummary, int], Split | Sequence[Split] | None]
+clusterings: Methods[BitClustering, TableClustering] = Methods("clustering", "clustering")
+
+
+def proposals(found: Split | Sequence[Split] | None) -> Sequence[Split]:
+    """Return what a clustering of columns of any types found as splits to be compared."""
+    if found is None:
+        return []
+    return [found] if isinstance(found, Split) else found
+
+
+def responsibilities_of(split: Split) -> Sequence[FloatArray]:
+    """Return the responsibilities of the clusters of a split for each row."""
+    if split.responsibilities is not None and split.responsibilities.ndim == 2:
+        return list(split.responsibilities.T)
+    second = split.labels.astype(np.float64) if split.responsibilities is None else split.responsibilities
+    return 1 - second, second
 
 
 def em_of_two_clusters(

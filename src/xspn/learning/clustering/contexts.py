@@ -5,13 +5,15 @@ from scipy.special import betaln
 
 from xspn.core.arrays import FloatArray
 from xspn.learning.clustering.base import Split, clusterings
-from xspn.learning.clustering.bernoulli import best_split
+from xspn.learning.clustering.mixture import best_split
 from xspn.learning.leaf_learners.chow_liu import WIDEST_TREE
+from xspn.learning.methods import Can, Method
 from xspn.learning.summary import BinarySummary
+from xspn.learning.table_summary import TableSummary
+from xspn.learning.task import SMALLEST_RESPONSIBILITY
 from xspn.leaves.chow_liu_tree import most_informative_tree
 
 MANY_VARIABLES = 600
-SMALLEST_RESPONSIBILITY = 0.01  # of a context for a row; what is less goes to the others
 
 
 def contexts_split(summary: BinarySummary, seed: int) -> Split | None:
@@ -31,18 +33,35 @@ def worth_splitting(summary: BinarySummary) -> bool:
     return bool(summary.n <= MANY_VARIABLES or summary.total >= summary.n)
 
 
-def several_contexts(summary: BinarySummary, seed: int) -> Split | None:
+def several_contexts(summary: BinarySummary | TableSummary, seed: int) -> Split | None:
     """Return the contexts of best evidence, as many as there are, with their responsibilities for each row.
 
-    None where there is one context only, or where a Chow-Liu tree has more evidence than several.
+    None where there is one context only; of bits also where a Chow-Liu tree has more evidence than several.
     """
-    from xspn.learning.blocks.contexts import find_contexts  # takes numba along
+    if isinstance(summary, TableSummary):
+        from xspn.learning.blocks.table_contexts import find_contexts as find_contexts_of_columns  # takes numba along
+
+        return _split_by(find_contexts_of_columns(summary, seed).responsibilities, summary.weights)
+    from xspn.learning.blocks.contexts import find_contexts
 
     bits, weights = summary.complete_rows()
     found = find_contexts(bits, weights, seed, alone=summary.exchangeable_blocks)
     if len(found.contexts) == 1 or found.evidence < evidence_of_tree(summary):
         return None
-    own = np.where(found.responsibilities < SMALLEST_RESPONSIBILITY, 0.0, found.responsibilities)
+    return _split_by(found.responsibilities, weights)
+
+
+def two_contexts(summary: TableSummary, seed: int) -> Split | None:
+    """Return the two contexts of best evidence, even if one has more."""
+    from xspn.learning.blocks.table_contexts import find_two_contexts  # takes numba along
+
+    found = find_two_contexts(summary, seed)
+    return None if found is None else _split_by(found.responsibilities, summary.weights)
+
+
+def _split_by(responsibilities: FloatArray, weights: FloatArray) -> Split | None:
+    """Return the split into contexts of these responsibilities; what is small goes to the others."""
+    own = np.where(responsibilities < SMALLEST_RESPONSIBILITY, 0.0, responsibilities)
     own /= own.sum(axis=1, keepdims=True)
     own = own[:, weights @ own > 0]
     return Split(np.argmax(own, axis=1), own) if own.shape[1] > 1 else None
@@ -69,4 +88,4 @@ def _evidence_of_bits(ones: FloatArray, zeros: FloatArray) -> FloatArray:
     return np.asarray(betaln(np.maximum(ones, 0.0) + 0.5, np.maximum(zeros, 0.0) + 0.5) - betaln(0.5, 0.5))
 
 
-clusterings.add("contexts", contexts_split)
+clusterings.add("contexts", Method(bits=contexts_split, tables=several_contexts, can=Can.ANY_TYPE | Can.WEIGHTS))

@@ -1,7 +1,7 @@
-"""What a test of exchangeability returns, and the registry of tests.
+"""What a test of exchangeability returns, the registry of tests, and the features by which they compare columns.
 
-A test is a function (summary, options) → TestResult. To add one, write one file, register it, and import it in
-`xspn/learning/exchangeability/__init__.py`.
+A test is a function (summary, options) → TestResult. To add one, write one file, register it with what it can handle,
+and import it in `xspn/learning/exchangeability/__init__.py`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,12 +10,20 @@ from inspect import signature
 from operator import itemgetter
 from typing import Any
 
-from xspn.core.arrays import IntArray
-from xspn.core.checks import known_names
-from xspn.core.registry import Registry
-from xspn.learning.deviations import DeviationPart, either, sidak, tail
+import numpy as np
+from scipy.special import ndtri
 
-tests: "Registry[Callable[..., TestResult]]" = Registry("exchangeability test")
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.checks import known_names
+from xspn.learning.deviations import DeviationPart, either, sidak, tail
+from xspn.learning.methods import Methods
+from xspn.learning.table_summary import TableSummary, row_blocks
+
+MOST_INDICATORS = 5  # values beyond the first; the second order has a number for every two of them
+
+tests: "Methods[Callable[..., TestResult], Callable[..., TestResult]]" = Methods(
+    "exchangeability test", "exchangeability"
+)
 
 
 @dataclass(frozen=True)
@@ -56,10 +64,13 @@ class TestResult:
         return int(self.parts[f"member_{part}"][0]) if alone else None
 
 
-def check_test_options(method: str, options: Iterable[str]) -> None:
-    """Refuse a test that nobody registered, and options that it does not have."""
-    known = [name for name in signature(tests[method]).parameters if name != "summary"]
-    known_names(f"{method} test", options, known)
+def check_test_options(method: str, options: Iterable[str], tables: bool = False) -> None:
+    """Refuse a test that nobody registered, and options that it does not have, for bits or for tables."""
+    test = tests[method].tables if tables else tests[method].bits
+    if test is None:  # refused where it is asked for
+        return
+    known = [name for name in signature(test).parameters if name != "summary"]
+    known_names(f"{method} test{' (columns of more than two values)' if tables else ''}", options, known)
 
 
 def in_parts(found: Mapping[str, DeviationPart], columns: IntArray | None = None, **notes: object) -> TestResult:
@@ -94,3 +105,48 @@ def in_parts(found: Mapping[str, DeviationPart], columns: IntArray | None = None
         return TestResult("global", 0.0, 0.0, 1.0, {**parts, "decided_by": None, **notes})
     p, decided_by, statistic, dof = min(tested, key=itemgetter(0))
     return TestResult("global", statistic, dof, sidak(p, len(tested)), {**parts, "decided_by": decided_by, **notes})
+
+
+class Features:
+    """The features of the cells of a slice with columns of any one domain, made of some rows at a time.
+
+    If columns are exchangeable, they still are after the same function is applied to all of them. A few values are told
+    apart by indicators. Real numbers, and long scales, are replaced by normal scores of their ranks among all cells:
+    the score tells of location and its square of spread, and no outlier can dominate a sum.
+    """
+
+    def __init__(self, summary: TableSummary) -> None:
+        self._summary = summary
+        blocks = row_blocks(len(summary.cells), summary.n)
+        seen = [np.unique(summary.cells[rows][~summary.missing[rows]]) for rows in blocks]
+        self._values = seen[0] if len(seen) == 1 else np.unique(np.concatenate(seen))
+        is_short = not summary.columns[0].is_real and len(self._values) <= MOST_INDICATORS + 1
+        self._scores = None if is_short else self._normal_scores(blocks)
+
+    def __len__(self) -> int:
+        return max(len(self._values) - 1, 0) if self._scores is None else 2
+
+    def of(self, rows: slice) -> FloatArray:
+        """Return the features of some rows, NaN where a cell is missing: (features, rows, n)."""
+        cells, missing = self._summary.cells[rows], self._summary.missing[rows]
+        if self._scores is None:
+            marks = (cells[None] == self._values[1:, None, None]).astype(np.float64)
+            return np.where(missing[None], np.nan, marks)
+        scores = np.full(cells.shape, np.nan)
+        scores[~missing] = self._scores[np.searchsorted(self._values, cells[~missing])]
+        return np.stack([scores, scores**2])
+
+    def _normal_scores(self, blocks: list[slice]) -> FloatArray:
+        """Return Φ⁻¹ of each value's middle rank among all cells."""
+        mass = np.zeros(len(self._values))
+        for rows in blocks:
+            seen = ~self._summary.missing[rows]
+            weights = np.broadcast_to(self._summary.weights[rows, None], seen.shape)[seen]
+            which = np.searchsorted(self._values, self._summary.cells[rows][seen])
+            mass += np.bincount(which, weights=weights, minlength=len(self._values))
+        return np.asarray(ndtri((np.cumsum(mass) - mass / 2) / mass.sum()))
+
+
+def features(summary: TableSummary) -> FloatArray:
+    """Return the features of every cell, NaN where it is missing: (features, rows, n)."""
+    return Features(summary).of(slice(None))

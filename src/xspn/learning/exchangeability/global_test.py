@@ -30,6 +30,8 @@ from xspn.core.errors import QueryError
 from xspn.core.random import RandomState, generator
 from xspn.learning.deviations import Cumulants, DeviationPart, Ends, Index, cumulants_of_product, largest, needs_largest
 from xspn.learning.exchangeability.base import TestResult, in_parts, tests
+from xspn.learning.exchangeability.table_global_test import table_global_test
+from xspn.learning.methods import Can, Method
 from xspn.learning.summary import BinarySummary
 
 FEWEST_EXPECTED = 5.0
@@ -192,4 +194,7 @@ def _shuffled(summary: BinarySummary, asymptotic: TestResult, n_shuffles: int, r
     return replace(asymptotic, p_value=together, parts={**asymptotic.parts, **exact, "calibration": "shuffle"})
 
 
-tests.add("global", global_test)
+tests.add(
+    "global",
+    Method(bits=global_test, tables=table_global_test, can=Can.ANY_TYPE | Can.ANY_ROWS | Can.OUT_OF_CORE),
+)

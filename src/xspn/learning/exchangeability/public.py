@@ -1,7 +1,6 @@
 """The tests as functions of a table, for people who want the answer and not a model.
 
-They take whatever `XSPN.fit` takes. The package's own `__init__` does not import this file, which needs the tests for
-columns of any types, which need the package.
+They take whatever `XSPN.fit` takes.
 """
 
 from dataclasses import replace
@@ -10,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from xspn.core.checks import number_between
-from xspn.core.errors import DataError, ParameterError
+from xspn.core.errors import DataError
 from xspn.data.table import Table
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult, check_test_options, tests
-from xspn.learning.exchangeability.groups import Group, as_groups, binary_partition
+from xspn.learning.exchangeability.groups import Group, as_groups, binary_partition, table_groups, table_test
 from xspn.learning.summary import BinarySummary
-from xspn.learning.tables.exchangeability.groups import table_groups, table_test
 
 
 def exchangeability_test(X: Any, method: str = "global", domains: Any = None, **options: Any) -> TestResult:
@@ -26,8 +24,7 @@ def exchangeability_test(X: Any, method: str = "global", domains: Any = None, **
 
     Args:
         X: A table, as `XSPN.fit` takes it: an array, a DataFrame (pandas, polars, pyarrow), the path of a file.
-        method: "global" (calibrated, sees means and pairs), "pairwise" (the paper's), "full" (all 2ⁿ assignments); the
-            last two for binary columns.
+        method: "global" (calibrated, sees means and pairs), "pairwise" (the paper's), "full" (all assignments).
         domains: What the columns hold, where it shall not be inferred, as in `XSPN`.
         options: Those of the method: see `global_test` and `pairwise_test`. For "global" the p-value comes from χ², or
             from shuffling within rows where χ² is doubtful; `p_value="shuffle"` asks for that in any case.
@@ -45,8 +42,8 @@ def exchangeability_test(X: Any, method: str = "global", domains: Any = None, **
         >>> exchangeability_test(np.where(X, "yes", "no"), domains="binary").p_value > 0.01
         False
     """
-    check_test_options(method, options)
     own = Table.of(X, domains).learnable()
+    check_test_options(method, options, tables=not own.schema.are_binary)
     found = column_types(own)
     if len(set(found)) > 1:
         schema, other = own.schema, next(j for j, own_type in enumerate(found) if own_type != found[0])
@@ -56,10 +53,9 @@ def exchangeability_test(X: Any, method: str = "global", domains: Any = None, **
         )
     if own.schema.are_binary:
         of_method = {"p_value": "auto", **options} if method == "global" else options
-        return tests[method](_bits_of(own), **of_method)
-    if method != "global" or options:
-        raise ParameterError(f"method: {method!r} and its options are for binary columns; for others there is 'global'")
-    return table_test(np.asarray(own.codes, dtype=np.float64), own.domains[0])
+        bits = _bits_of(own)
+        return tests.for_bits(method, bits, "method")(bits, **of_method)
+    return table_test(np.asarray(own.codes, dtype=np.float64), own.domains[0], method, **options)
 
 
 def exchangeable_groups(X: Any, level: float = 0.01, domains: Any = None) -> list[Group]:

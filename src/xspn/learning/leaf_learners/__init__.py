@@ -1,11 +1,18 @@
 """Leaf learners: leaves for slices that are not split any further."""
 
-from xspn.learning.leaf_learners.base import BinaryLeafData, Candidate, LeafData, LeafOptions, leaf_learners
+from xspn.learning.leaf_learners.base import (
+    BinaryLeafData,
+    Candidate,
+    LeafData,
+    LeafOptions,
+    TableLeafData,
+    leaf_learners,
+)
 from xspn.learning.leaf_learners.block_mixture import block_mixture_leaf
-from xspn.learning.leaf_learners.blocks import blocks_leaf, evidence_blocks_leaf
+from xspn.learning.leaf_learners.blocks import blocks_leaf, evidence_blocks_leaf, table_evidence_blocks_leaf
 from xspn.learning.leaf_learners.chow_liu import chow_liu_leaf
-from xspn.learning.leaf_learners.exchangeable import exchangeable_leaf
-from xspn.learning.leaf_learners.factorized import factorized_leaf
+from xspn.learning.leaf_learners.exchangeable import exchangeable_leaf, table_exchangeable_leaf
+from xspn.learning.leaf_learners.factorized import factorized_leaf, table_factorized_leaf
 from xspn.learning.leaf_learners.mixed import best_of, stack
 
 __all__ = [
@@ -13,6 +20,7 @@ __all__ = [
     "Candidate",
     "LeafData",
     "LeafOptions",
+    "TableLeafData",
     "best_of",
     "block_mixture_leaf",
     "blocks_leaf",
@@ -22,4 +30,7 @@ __all__ = [
     "factorized_leaf",
     "leaf_learners",
     "stack",
+    "table_evidence_blocks_leaf",
+    "table_exchangeable_leaf",
+    "table_factorized_leaf",
 ]

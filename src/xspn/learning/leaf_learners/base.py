@@ -1,8 +1,7 @@
 """What a leaf learner gets and returns, how leaves are smoothed, and the registry of leaf learners.
 
 A leaf learner makes the leaf of a slice that is not split any further. It is a function (data, variables, options) →
-Candidate. To add one, write one file, register it here for bits and in `learning/tables/leaf_learners/base.py` for
-columns of other types, and import it in the folder's `__init__.py`; where it is not registered it is refused by name.
+Candidate. To add one, write one file, register it with what it can handle, and import it in the folder's `__init__.py`.
 
 Candidates are compared by their leave-one-out log-likelihood: every row is scored by the smoothed leaf that the other
 rows give. For leaves that are frequencies it has a closed form, and it needs no penalty of its own: a parameter that
@@ -16,9 +15,10 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
-from xspn.core.registry import Registry
 from xspn.graph.nodes import Node
+from xspn.learning.methods import Methods
 from xspn.learning.summary import BinarySummary
+from xspn.learning.table_summary import TableSummary
 from xspn.leaves.base import Smoothing
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -130,5 +130,13 @@ class Candidate:
 
 
 BinaryLeafData = LeafData[BinarySummary]
+TableLeafData = LeafData[TableSummary]
 LeafLearner = Callable[[BinaryLeafData, IntArray, LeafOptions], Candidate]
-leaf_learners: Registry[LeafLearner] = Registry("leaf learner")
+TableLeafLearner = Callable[[TableLeafData, IntArray, LeafOptions], Candidate]
+leaf_learners: Methods[LeafLearner, TableLeafLearner] = Methods("leaf learner", "leaf_learner")
+
+
+def without_atoms(data: TableLeafData) -> TableLeafData:
+    """Return the data with values that many rows share taken for missing cells."""
+    own = data.own.without_atoms()
+    return LeafData(own, own if data.pooled is data.own else data.pooled.without_atoms(), data.unit)

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.leaf_learners.base import BinaryLeafData, Candidate, LeafOptions, leaf_learners
 from xspn.learning.leaf_learners.factorized import factorized_leaf
+from xspn.learning.methods import Can, Method
 from xspn.learning.steps import step
 from xspn.learning.summary import BinarySummary
 from xspn.leaves.chow_liu import ChowLiu
@@ -70,4 +71,4 @@ def _along_edges(
     return np.asarray(scores.sum(axis=1))
 
 
-leaf_learners.add("chow_liu", chow_liu_leaf)
+leaf_learners.add("chow_liu", Method(bits=chow_liu_leaf, can=Can.ANY_ROWS | Can.OUT_OF_CORE))

@@ -1,6 +1,7 @@
 """Mixtures of the leaves of several learners: of all ("auto"), or of as few as predict best ("sparse", "evidence")."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -9,17 +10,35 @@ from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.logspace import logsumexp_quiet
 from xspn.graph.nodes import Sum
 from xspn.learning.em.weights import fit_mixture_weights
-from xspn.learning.leaf_learners.base import BinaryLeafData, Candidate, LeafLearner, LeafOptions, leaf_learners
-from xspn.learning.leaf_learners.blocks import evidence_blocks_leaf, sparse_blocks_leaf
+from xspn.learning.leaf_learners.base import (
+    BinaryLeafData,
+    Candidate,
+    LeafLearner,
+    LeafOptions,
+    TableLeafData,
+    TableLeafLearner,
+    leaf_learners,
+)
+from xspn.learning.leaf_learners.blocks import (
+    evidence_blocks_leaf,
+    several_blocks,
+    several_blocks_by_evidence,
+    sparse_blocks_leaf,
+)
 from xspn.learning.leaf_learners.chow_liu import WIDEST_TREE, chow_liu_leaf
-from xspn.learning.leaf_learners.factorized import factorized_leaf
+from xspn.learning.leaf_learners.factorized import factorized_leaf, table_factorized_leaf
+from xspn.learning.leaf_learners.gaussian import gaussian_leaf
+from xspn.learning.methods import Can, Method
 
 SMALLEST_WEIGHT = 0.05
 PRIOR_ROWS = 3.0
+# Densities differ by much more than probabilities of bits, so a weight that is not earned costs more.
+PRIOR_ROWS_OF_TABLES = 0.5
 EM_STEPS = 20
 WEIGHT_TOLERANCE = 1e-3
 
 Chooser = Callable[[Sequence[Candidate], FloatArray], Candidate]
+Blocks = Callable[[TableLeafData, IntArray, LeafOptions], Candidate | None]
 
 
 def mixed_by(choose: Chooser, blocks: LeafLearner = sparse_blocks_leaf, widest_tree: float = np.inf) -> LeafLearner:
@@ -38,6 +57,21 @@ def mixed_by(choose: Chooser, blocks: LeafLearner = sparse_blocks_leaf, widest_t
         if len(variables) <= widest_tree and not data.own.constant().all():
             learners.append(chow_liu_leaf)
         return choose([make(data, variables, options) for make in learners], data.own.rows()[1])
+
+    return learn
+
+
+def table_mixed_by(choose: Chooser, blocks: Blocks = several_blocks) -> TableLeafLearner:
+    """Return the leaf learner that makes all candidates, `blocks` among them, and lets `choose` mix them."""
+
+    def learn(data: TableLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
+        factorized = table_factorized_leaf(data, variables, options)
+        if len(variables) == 1:
+            return factorized
+        found = [factorized, gaussian_leaf(data, variables, options)]
+        if options.exchangeable:
+            found.append(blocks(data, variables, options))
+        return choose([candidate for candidate in found if candidate is not None], data.own.weights)
 
     return learn
 
@@ -73,6 +107,16 @@ def stack(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: floa
     return Candidate(" + ".join(c.name for c in chosen), Sum(mixture_weights, [c.node for c in chosen]), mixed)
 
 
-leaf_learners.add("auto", mixed_by(stack))
-leaf_learners.add("sparse", mixed_by(best_of))
-leaf_learners.add("evidence", mixed_by(best_of, evidence_blocks_leaf, WIDEST_TREE))
+ALL = Can.ANY_TYPE | Can.ANY_ROWS | Can.OUT_OF_CORE
+stack_of_tables = partial(stack, prior_rows=PRIOR_ROWS_OF_TABLES)
+best_of_tables = partial(best_of, prior_rows=PRIOR_ROWS_OF_TABLES)
+leaf_learners.add("auto", Method(bits=mixed_by(stack), tables=table_mixed_by(stack_of_tables), can=ALL))
+leaf_learners.add("sparse", Method(bits=mixed_by(best_of), tables=table_mixed_by(best_of_tables), can=ALL))
+leaf_learners.add(
+    "evidence",
+    Method(
+        bits=mixed_by(best_of, evidence_blocks_leaf, WIDEST_TREE),
+        tables=table_mixed_by(best_of_tables, several_blocks_by_evidence),
+        can=Can.ANY_TYPE | Can.WEIGHTS | Can.OUT_OF_CORE,
+    ),
+)

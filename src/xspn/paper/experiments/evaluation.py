@@ -154,7 +154,7 @@ def run_pairwise(unit: Unit, _store: Store) -> UnitResult:
     data = dataset(unit.dataset, unit.generated)
     seconds, model = _least_time(lambda: learner(unit.model, unit.seed).fit(data.train[:, :columns]))
     bits, weights = data.train[:, :columns].astype(np.float32), np.ones(len(data.train))
-    test_seconds, _ = _least_time(lambda: tests[unit.model](BinarySummary.of(bits, weights)))
+    test_seconds, _ = _least_time(lambda: tests.for_bits(unit.model)(BinarySummary.of(bits, weights)))
     rows = model.score_samples(data.test[:, :columns])
     decisions = [entry for entry in model.trace_ if entry.test is not None]
     accepted = sum(not entry.test.rejects(model.significance) for entry in decisions if entry.test is not None)

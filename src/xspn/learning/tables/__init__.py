@@ -1,5 +1,0 @@
-"""Learning from tables with columns of any types: categories, ordered steps and counts, real numbers."""
-
-from xspn.learning.tables.data import TableData
-
-__all__ = ["TableData"]
