@@ -22,7 +22,10 @@ from xspn.learning.assembly import Learned
 from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
+from xspn.learning.learner import evidence_serves
+from xspn.learning.long_tables import LongTable
 from xspn.learning.memory import refuse_if_too_large
+from xspn.learning.sampling import MOST_ROWS
 from xspn.learning.search import BUDGETS, SearchReport, SearchResult, ValidationRows, search
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
@@ -208,16 +211,22 @@ class XSPN(LearnerParameters, DensityEstimator):
     def _learned(self, X: Any, X_valid: Any, sample_weight: Any, config: LearnConfig) -> tuple[Learned, TrainingData]:
         """Learn from a table in memory, with the effort that the quality stands for; return its rows too."""
         own = self._training_table(X)
-        refuse_if_too_large(len(own), own.domains)
-        merge = config.clustering not in UNWEIGHTED
-        data = training_data(own, self._row_weights(sample_weight, len(own)), merge)
+        weights = self._row_weights(sample_weight, len(own))
+        rows = LongTable(own.codes, tuple(own.domains), weights)
+        one = self.quality == "fast" and self.n_estimators == 1
+        data: TrainingData | LongTable = rows
+        if not one or len(own) <= MOST_ROWS or not config.settled(evidence_serves(rows)).by_evidence:
+            refuse_if_too_large(len(own), own.domains)
+            data = training_data(own, weights, config.clustering not in UNWEIGHTED)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         whole_number("n_estimators", self.n_estimators, 1)
         only_scored = X_valid is None or (self.quality == "fast" and is_out_of_core(X_valid))
         valid = None if only_scored else self._validation_rows(X_valid)
         if self.quality == "fast":
             with learning_progress(self.verbose, self.n_estimators) as progress:
-                return learn_ensemble(data, config, seed, self.n_estimators, self.n_jobs, progress), data
+                learned = learn_ensemble(data, config, seed, self.n_estimators, self.n_jobs, progress)
+            return learned, data.some(MOST_ROWS) if isinstance(data, LongTable) else data
+        assert not isinstance(data, LongTable)
         budget = BUDGETS[self.quality]
         budget = replace(budget, circuits=max(budget.circuits, self.n_estimators))
         validation = None if valid is None else ValidationRows.of(valid)
