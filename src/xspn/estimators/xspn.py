@@ -22,10 +22,9 @@ from xspn.learning.assembly import Learned
 from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
-from xspn.learning.learner import evidence_serves
+from xspn.learning.learner import WIDEST_BY_EVIDENCE, evidence_serves
 from xspn.learning.long_tables import LongTable
 from xspn.learning.memory import refuse_if_too_large
-from xspn.learning.sampling import MOST_ROWS
 from xspn.learning.search import BUDGETS, SearchReport, SearchResult, ValidationRows, search
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
@@ -215,7 +214,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         rows = LongTable(own.codes, tuple(own.domains), weights)
         one = self.quality == "fast" and self.n_estimators == 1
         data: TrainingData | LongTable = rows
-        if not one or len(own) <= MOST_ROWS or not config.settled(evidence_serves(rows)).by_evidence:
+        if not one or not rows.is_long or not config.settled(evidence_serves(rows)).by_evidence:
             refuse_if_too_large(len(own), own.domains)
             data = training_data(own, weights, config.clustering not in UNWEIGHTED)
         seed = int(generator(self.random_state).integers(2**63 - 1))
@@ -225,7 +224,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         if self.quality == "fast":
             with learning_progress(self.verbose, self.n_estimators) as progress:
                 learned = learn_ensemble(data, config, seed, self.n_estimators, self.n_jobs, progress)
-            return learned, data.some(MOST_ROWS) if isinstance(data, LongTable) else data
+            return learned, data.some() if isinstance(data, LongTable) else data
         assert not isinstance(data, LongTable)
         budget = BUDGETS[self.quality]
         budget = replace(budget, circuits=max(budget.circuits, self.n_estimators))
@@ -255,15 +254,42 @@ class XSPN(LearnerParameters, DensityEstimator):
             return self._learned(gathered(X), X_valid, in_memory(sample_weight, "sample_weight"), config)
         if self.quality != "fast":
             raise ParameterError(f'quality: tables that are not in memory are learned "fast", found {self.quality!r}')
+        seed = int(generator(self.random_state).integers(2**63 - 1))
+        learned = self._learned_by_partitions(X, sample_weight, checkpoint, config, seed)
+        if learned is not None:
+            return learned, None
         own = self._training_table(binary_template(X))
         if not own.schema.are_binary or any(own.schema.labels):
             raise DataError("domains: tables that are not in memory must be binary; leave `domains` out")
-        seed = int(generator(self.random_state).integers(2**63 - 1))
         table = OutOfCoreTable(X, sample_weight, self.binarize)
         with learning_progress(self.verbose, self.n_estimators) as progress:
             grown = learn_out_of_core(table, config, seed, self.n_estimators, checkpoint, progress)
         self.passes_ = grown.passes
         return grown.learned, None
+
+    def _learned_by_partitions(
+        self, X: Any, sample_weight: Any, checkpoint: Any, config: LearnConfig, seed: int
+    ) -> Learned | None:
+        """Learn by evidence from a table that is not in memory; None if it is to be learned from by tests."""
+        from xspn.distributed.gathering import n_columns
+        from xspn.distributed.long_rows import OutOfCoreRows, columns_of
+
+        if self.n_estimators > 1 or not config.settled(n_columns(X) <= WIDEST_BY_EVIDENCE).by_evidence:
+            return None
+        columns = columns_of(X, sample_weight)
+        self._training_table(columns.template)
+        rows = OutOfCoreRows(columns, self.schema_, self.binarize, [columns.report])
+        if not config.settled(evidence_serves(rows)).by_evidence:
+            return None
+        if checkpoint is not None:
+            raise ParameterError(
+                "checkpoint: learning by evidence reads a table a few times and saves nothing in between; leave it "
+                "out, or learn by tests with exchangeability='global'"
+            )
+        with learning_progress(self.verbose, 1) as progress:
+            learned = learn_ensemble(rows, config, seed, 1, self.n_jobs, progress)
+        self.passes_ = tuple(rows.reports)
+        return learned
 
     def explain(self, most: int = 8, names: Sequence[str] | None = None, full: bool = False) -> str:
         """Say in words what was found: contexts, what marks them, their blocks and the laws of these.

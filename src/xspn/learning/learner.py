@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 from xspn.core.arrays import IntArray
 from xspn.core.errors import ParameterError
 from xspn.graph.nodes import Sum
+from xspn.learning import sampling
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.clustering import Split
-from xspn.learning.clustering.base import UNWEIGHTED
 from xspn.learning.clustering.sklearn_clusters import without_convergence_warnings
 from xspn.learning.completion import fitted_by_em, learn_completed
 from xspn.learning.config import LearnConfig
@@ -24,7 +24,7 @@ from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.long_tables import LongRows, LongTable, fitted_to_all
 from xspn.learning.policy import Decision, Operation, decide
 from xspn.learning.pruning import priced, pruned
-from xspn.learning.sampling import MOST_ROWS, Draw
+from xspn.learning.sampling import Draw
 from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
@@ -165,7 +165,7 @@ def fractions_of(totals: Sequence[float], smoothing: float = 0.0) -> list[float]
 
 
 def learn(
-    data: TrainingData | LongTable,
+    data: TrainingData | LongRows,
     config: LearnConfig,
     seed: int = 0,
     n_jobs: int = 1,
@@ -175,12 +175,13 @@ def learn(
 
     Tasks are taken in the order in which they came up, generation by generation, so that threads can work on a
     generation: what a task becomes depends on its data and on its place in the tree alone. `progress` is told how much
-    is done, of as many units as the data has cells.
+    is done, of as many units as the data has cells. From long rows a circuit is learned by evidence.
     """
     config = config.settled(evidence_serves(data))
-    if config.by_evidence and (isinstance(data, LongTable) or len(data.weights) > MOST_ROWS):
-        return learn_long(data if isinstance(data, LongTable) else LongTable.of(data), config, seed, n_jobs, progress)
-    data = data.whole(config.clustering not in UNWEIGHTED) if isinstance(data, LongTable) else data
+    if not isinstance(data, BinaryData | TableData):
+        return learn_long(data, config, seed, n_jobs, progress)
+    if config.by_evidence and len(data.weights) > sampling.MOST_ROWS:
+        return learn_long(LongTable.of(data), config, seed, n_jobs, progress)
     _refuse_unsupported(data, config)
     if not config.by_evidence:
         return _grown(data, config, seed, n_jobs, progress)
@@ -201,7 +202,7 @@ def learn_long(
     size = float(rows.statistics.rows * len(rows.domains))
     meter = Meter(progress, size)
     with meter.part(OF_SAMPLE * size):
-        sample = rows.summed(Draw(seed, rows.domains, rows.statistics, MOST_ROWS))
+        sample = rows.summed(Draw(seed, rows.domains, rows.statistics, sampling.MOST_ROWS))
         data = sample.data()
     _refuse_unsupported(data, config)
     scaled, scales = _on_scales(data)
@@ -212,7 +213,7 @@ def learn_long(
     found = _learned(scaled, of_sample, seed, n_jobs, _rest(progress, OF_SAMPLE, 1 - OF_ALL_ROWS, size))
     meter.add((1 - OF_ALL_ROWS - OF_SAMPLE) * size)
     found = fitted_to_all(found, scaled, scales, rows, config, meter, OF_ALL_ROWS * size)
-    entries = (replace(entry, rows=entry.rows * rows.statistics.rows / MOST_ROWS) for entry in found.trace)
+    entries = (replace(entry, rows=entry.rows * rows.statistics.rows / sampling.MOST_ROWS) for entry in found.trace)
     return _in_own_units(replace(found, trace=Trace(tuple(entries))), scales)
 
 

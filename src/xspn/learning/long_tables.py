@@ -18,6 +18,7 @@ from xspn.engine.backend import Automatic
 from xspn.engine.program import compile_graph
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Sum
+from xspn.learning import sampling
 from xspn.learning.assembly import Learned
 from xspn.learning.completion import in_units, smoothing_of_em, units_of
 from xspn.learning.config import LearnConfig
@@ -91,17 +92,13 @@ class LongTable:
         return self.summed(RowStatistics.of)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of rows and columns."""
-        return self.codes.shape[0], self.codes.shape[1]
+    def is_long(self) -> bool:
+        """Whether there are more rows than structure is learned from."""
+        return len(self.codes) > sampling.MOST_ROWS
 
-    def whole(self, merge_equal_rows: bool = True) -> TrainingData:
-        """Return all rows as the learner takes them."""
-        return training_rows(self._cells(slice(None)), self.domains, self.weights, merge_equal_rows)
-
-    def some(self, most: int) -> TrainingData:
-        """Return at most so many rows, at equal distances, as the learner takes them."""
-        rows = slice(None, None, -(-len(self.codes) // most))
+    def some(self) -> TrainingData:
+        """Return about as many rows as structure is learned from, at equal distances, as the learner takes them."""
+        rows = slice(None, None, -(-len(self.codes) // sampling.MOST_ROWS))
         return training_rows(self._cells(rows), self.domains, None if self.weights is None else self.weights[rows])
 
     def summed(self, measure: Callable[[Block], S]) -> S:

@@ -81,10 +81,15 @@ class RowStatistics:
     @classmethod
     def of(cls, block: Block) -> "RowStatistics":
         """Return the statistics of some rows."""
-        missing = missing_cells(block.cells)
-        return cls(
-            len(block), float(block.weights.max(initial=0.0)), not missing.any(), np.asarray(~missing.all(axis=0))
-        )
+        return cls.of_cells(missing_cells(block.cells), block.weights)
+
+    @classmethod
+    def of_cells(cls, missing: BoolArray, weights: FloatArray) -> "RowStatistics":
+        """Return the statistics of weighted rows, given which cells are missing; rows that say nothing do not count."""
+        keep = (weights > 0) & ~missing.all(axis=1)
+        missing, weights = (missing, weights) if keep.all() else (missing[keep], weights[keep])
+        seen = np.asarray(~missing.all(axis=0))
+        return cls(len(missing), float(weights.max(initial=0.0)), not missing.any(), seen)
 
     def plus(self, other: "RowStatistics") -> "RowStatistics":
         """Return the statistics of both."""
@@ -219,13 +224,11 @@ class RowSample:
         return training_rows(cells, self.draw.domains, weights)
 
 
-def training_rows(
-    cells: AnyArray, domains: Sequence[Domain], weights: FloatArray | None = None, merge_equal_rows: bool = True
-) -> TrainingData:
-    """Return rows as the learner takes them: bits where cells are bytes."""
+def training_rows(cells: AnyArray, domains: Sequence[Domain], weights: FloatArray | None = None) -> TrainingData:
+    """Return rows as the learner takes them, equal ones merged: bits where cells are bytes."""
     if cells.dtype == np.uint8:
-        return BinaryData.of(cells, weights, merge_equal_rows)
-    return TableData.of(cells, domains, weights, merge_equal_rows)
+        return BinaryData.of(cells, weights)
+    return TableData.of(cells, domains, weights)
 
 
 def _ends(numbers: FloatArray) -> IntArray:
