@@ -134,11 +134,12 @@ def test_a_checkpoint_is_for_out_of_core_tables(table, tmp_path):
     with pytest.raises(ParameterError, match="checkpoint"):
         XSPN().fit(table, checkpoint=tmp_path / "fit.json")
     with dask.config.set(TINY):
-        model = XSPN(exchangeability="global", random_state=0)
-        first = to_json(model.fit(in_blocks(table), checkpoint=tmp_path / "fit.json").circuit_)
-        second = model.fit(in_blocks(table), checkpoint=tmp_path / "fit.json")
-    assert to_json(second.circuit_) == first
-    assert second.passes_ == ()
+        for test, passes in (("global", 0), ("auto", 1)):  # by evidence a table is read once to know it again
+            model = XSPN(exchangeability=test, random_state=0)
+            first = to_json(model.fit(in_blocks(table), checkpoint=tmp_path / f"{test}.json").circuit_)
+            second = model.fit(in_blocks(table), checkpoint=tmp_path / f"{test}.json")
+            assert to_json(second.circuit_) == first
+            assert len(second.passes_) == passes
 
 
 def test_other_estimators_take_what_can_be_gathered(table, frame):

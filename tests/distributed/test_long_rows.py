@@ -1,5 +1,8 @@
 """Learning by evidence from tables that are not in memory: the circuit of the same table in memory."""
 
+import hashlib
+import json
+
 import dask
 import dask.dataframe as dd
 import numpy as np
@@ -9,7 +12,9 @@ import pytest
 from support.distributed import TINY, in_blocks
 from support.learning import two_clusters
 from xspn import XSPN
-from xspn.core.errors import DataError, DataTypeError, ParameterError
+from xspn.core.errors import DataError, DataTypeError, FormatError, ParameterError
+from xspn.distributed.checkpoint import SCHEMA
+from xspn.distributed.long_rows import OutOfCoreRows
 from xspn.io.json_format import to_json
 from xspn.learning import sampling
 
@@ -93,10 +98,8 @@ def test_progress_moves_and_ends(bits, few_rows, capsys):
     assert "100% is done" in capsys.readouterr().err
 
 
-def test_what_cannot_be_done_is_refused_by_name(bits, frame, tmp_path):
+def test_what_cannot_be_done_is_refused_by_name(bits, frame):
     with dask.config.set(TINY):
-        with pytest.raises(ParameterError, match=r"checkpoint: learning by evidence"):
-            XSPN(random_state=0).fit(in_blocks(bits), checkpoint=tmp_path / "fit.json")
         with pytest.raises(ParameterError, match=r"exchangeability='evidence' .* one circuit"):
             XSPN(exchangeability="evidence", n_estimators=2).fit(in_blocks(bits))
         unknown = dd.from_pandas(frame.assign(town=frame["town"].astype("category")), npartitions=2)
@@ -112,3 +115,60 @@ def test_what_cannot_be_done_is_refused_by_name(bits, frame, tmp_path):
         endless = in_blocks(np.where(np.arange(26_000).reshape(2000, 13) == 7, np.inf, bits))
         with pytest.raises(DataError, match=r"expected a finite number, found inf"):
             XSPN().fit(endless)
+
+
+# -- checkpoints -------------------------------------------------------------------------------------------------------
+
+
+class StoppedError(Exception):
+    """The power goes out."""
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_a_fit_goes_on_where_it_stopped(bits, frame, few_rows, tmp_path, monkeypatch, real):
+    table = frame[["income", "balance"]].dropna().to_numpy() if real else bits
+    path, original, passes = tmp_path / "fit.json", OutOfCoreRows._passed, []
+
+    def stop_at_the_third(self, measure):
+        passes.append(measure)
+        if len(passes) == 3:
+            raise StoppedError
+        return original(self, measure)
+
+    with dask.config.set(TINY):
+        whole = XSPN(random_state=0).fit(in_blocks(table, 500))
+        monkeypatch.setattr(OutOfCoreRows, "_passed", stop_at_the_third)
+        with pytest.raises(StoppedError):
+            XSPN(random_state=0).fit(in_blocks(table, 500), checkpoint=path)
+        model = XSPN(random_state=0).fit(in_blocks(table, 500), checkpoint=path)
+        assert len(passes) == len(whole.passes_)  # two before, one that stopped, the others
+        with pytest.raises(DataError, match=r"made from other settings \(seed"):
+            XSPN(random_state=1).fit(in_blocks(table, 500), checkpoint=path)
+        with pytest.raises(DataError, match=r"made from other data \(digest"):
+            XSPN(random_state=0).fit(in_blocks(table[::-1], 500), checkpoint=path)
+    assert to_json(model.circuit_) == to_json(whole.circuit_)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: content.update(passes=3), "damaged"),
+        (lambda content: content.update(passes=[{}]), "damaged"),
+        (lambda content: content["passes"][0].update(total=-1.0), "total"),
+        (lambda content: content["passes"][0].update(drawn=content["passes"][0]["ends"]), "drawn: expected 401 rows"),
+        (lambda content: content["passes"][0]["drawn"].update(cells=content["passes"][0]["drawn"]["index"]), "cells"),
+        (lambda content: content["passes"][1].update(sums=[]), "expected the statistics of"),
+        (lambda content: content["passes"][1].update(leaves=[content["passes"][0]["drawn"]["weights"]]), "statistics"),
+    ],
+)
+def test_altered_checkpoints_are_refused(bits, few_rows, tmp_path, change, message):
+    path = tmp_path / "fit.json"
+    with dask.config.set(TINY):
+        XSPN(random_state=0).fit(in_blocks(bits, 500), checkpoint=path)
+        content = json.loads(path.read_text().splitlines()[1])
+        change(content)
+        text = json.dumps(content)
+        head = {"format": "xspn-checkpoint", "schema": SCHEMA, "digest": hashlib.sha256(text.encode()).hexdigest()}
+        path.write_text(f"{json.dumps(head)}\n{text}\n")
+        with pytest.raises(FormatError, match=message):
+            XSPN(random_state=0).fit(in_blocks(bits, 500), checkpoint=path)

@@ -4,10 +4,12 @@ The first pass finds what the columns hold: the values of each, as many as a dis
 the largest number. A small table of these has the same schema as the whole one would have in memory.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -21,13 +23,18 @@ from xspn.data.domain import Domain
 from xspn.data.frames import dask_module
 from xspn.data.schema import Schema
 from xspn.data.table import binarized
+from xspn.distributed.checkpoint import Checkpoint
 from xspn.distributed.cluster import compute, merge_tree
 from xspn.distributed.gathering import as_collection
 from xspn.distributed.growth import PassReport
 from xspn.distributed.partitions import BLOCK_ROWS, partitions_of_weights
+from xspn.distributed.saved_passes import plain_result, result_of_plain
+from xspn.learning import sampling
+from xspn.learning.config import LearnConfig
 from xspn.learning.long_tables import S, cells_of_codes
 from xspn.learning.sampling import Block, RowStatistics
 
+Identity = dict[str, Any]
 MOST_VALUES = MOST_CODES + 1  # of a column that are collected, beside the least and the largest number
 
 
@@ -49,6 +56,7 @@ class OutOfCoreColumns:
         template: A small table whose columns have the values of the whole one's.
         statistics: What must be known of the rows before some are drawn.
         sizes: How many rows of each partition say something.
+        digest: A fingerprint of all cells and weights.
         report: What the pass did.
     """
 
@@ -56,7 +64,20 @@ class OutOfCoreColumns:
     template: Any
     statistics: RowStatistics
     sizes: tuple[int, ...]
+    digest: str
     report: PassReport
+
+
+def identity_of_rows(
+    columns: OutOfCoreColumns, schema: Schema, config: LearnConfig, seed: int, binarize: float | None
+) -> Identity:
+    """Return what must be the same for a fit to be resumed: data, settings, seed."""
+    data = {"rows": columns.statistics.rows, "digest": columns.digest, "columns": schema.names}
+    settings = {**asdict(config), "seed": seed, "binarize": binarize, "sampled_rows": sampling.MOST_ROWS}
+    settings["domains"] = [str(domain) for domain in schema.domains]
+    settings["labels"] = [None if labels is None else list(map(str, labels)) for labels in schema.labels]
+    plain: Identity = json.loads(json.dumps({"data": data, "settings": settings}))
+    return plain
 
 
 def columns_of(X: Any, sample_weight: Any = None) -> OutOfCoreColumns:
@@ -77,12 +98,14 @@ def columns_of(X: Any, sample_weight: Any = None) -> OutOfCoreColumns:
     parts = tuple(TablePart(f"partition {k}", rows, weight) for k, (rows, weight) in enumerate(own))
     delayed = dask_module("dask").delayed
     read = [delayed(_read_columns, pure=False, nout=2)(part) for part in parts]
-    firsts, counts = [own[0] for own in read], [own[1] for own in read]
-    found, *sizes = compute([merge_tree(firsts, _merged_columns), *counts], firsts, [own.source for own in parts])
+    firsts, seconds = [own[0] for own in read], [own[1] for own in read]
+    found, *about = compute([merge_tree(firsts, _merged_columns), *seconds], firsts, [own.source for own in parts])
     if found is None or found.statistics.rows == 0:
         raise DataError("X: found 0 sample(s) with a weight above 0 and a cell that is not missing; expected some")
     report = PassReport(0, 1, 0, perf_counter() - start)
-    return OutOfCoreColumns(parts, _padded(found.columns), found.statistics, tuple(sizes), report)
+    sizes, digests = zip(*about, strict=True)
+    digest = hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
+    return OutOfCoreColumns(parts, _padded(found.columns), found.statistics, sizes, digest, report)
 
 
 @dataclass(eq=False)
@@ -93,13 +116,22 @@ class OutOfCoreRows:
         columns: What the first pass found.
         schema: What the columns are.
         binarize: Values above this number count as 1; None takes values as they are.
+        checkpoint: Where what passes find is saved, if anywhere.
         reports: What each pass did.
     """
 
     columns: OutOfCoreColumns
     schema: Schema
     binarize: float | None = None
+    checkpoint: Checkpoint | None = None
     reports: list[PassReport] = field(default_factory=list)
+    _saved: list[Any] = field(default_factory=list)
+    _done: int = 0
+
+    def __post_init__(self) -> None:
+        self.reports.append(self.columns.report)
+        if self.checkpoint is not None:
+            self._saved = self.checkpoint.read(lambda content: list(content["passes"])) or []
 
     @property
     def domains(self) -> tuple[Domain, ...]:
@@ -112,7 +144,19 @@ class OutOfCoreRows:
         return self.columns.statistics
 
     def summed(self, measure: Callable[[Block], S]) -> S:
-        """Return the sum of what is measured of all blocks of rows: one pass over the partitions."""
+        """Return the sum of what is measured of all blocks of rows: one pass over the partitions, or a saved one."""
+        number, self._done = self._done, self._done + 1
+        if self.checkpoint is not None and number < len(self._saved):
+            saved: S | None = self.checkpoint.read(lambda content: result_of_plain(content["passes"][number], measure))
+            if saved is not None:
+                return saved
+        found = self._passed(measure)
+        if self.checkpoint is not None:
+            self._saved.append(plain_result(found))
+            self.checkpoint.write({"passes": self._saved})
+        return found
+
+    def _passed(self, measure: Callable[[Block], S]) -> S:
         start = perf_counter()
         delayed = dask_module("dask").delayed
         shared = delayed((measure, self.schema, self.binarize), traverse=False)
@@ -136,17 +180,21 @@ class _ColumnValues:
     statistics: RowStatistics
 
 
-def _read_columns(part: TablePart) -> tuple[_ColumnValues | None, int]:
+def _read_columns(part: TablePart) -> tuple[_ColumnValues | None, tuple[int, str]]:
     found: list[_ColumnValues] = []
+    digest = hashlib.blake2b(digest_size=16)
     with _named(part):
         for rows, weights in _chunks(part):
             frame = hasattr(rows, "columns")
+            hashed = dask_module("pandas").util.hash_pandas_object(rows, index=False).to_numpy() if frame else rows
+            for own in (hashed, weights):
+                digest.update(np.ascontiguousarray([] if own is None else own).data)
             missing = rows.isna().to_numpy() if frame else np.isnan(rows)
             columns = [rows.iloc[:, j] if frame else rows[:, j] for j in range(rows.shape[1])]
             statistics = RowStatistics.of_cells(missing, np.ones(len(rows)) if weights is None else weights)
             found.append(_ColumnValues([_different(own) for own in columns], statistics))
     whole = _merged_columns(found)
-    return whole, 0 if whole is None else whole.statistics.rows
+    return whole, (0 if whole is None else whole.statistics.rows, digest.hexdigest())
 
 
 def _measured(part: TablePart, first: int, shared: tuple[Callable[[Block], S], Schema, float | None]) -> S | None:

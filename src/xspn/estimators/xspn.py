@@ -271,21 +271,23 @@ class XSPN(LearnerParameters, DensityEstimator):
         self, X: Any, sample_weight: Any, checkpoint: Any, config: LearnConfig, seed: int
     ) -> Learned | None:
         """Learn by evidence from a table that is not in memory; None if it is to be learned from by tests."""
+        from xspn.distributed.checkpoint import Checkpoint
         from xspn.distributed.gathering import n_columns
-        from xspn.distributed.long_rows import OutOfCoreRows, columns_of
+        from xspn.distributed.long_rows import OutOfCoreRows, columns_of, identity_of_rows
 
         if self.n_estimators > 1 or not config.settled(n_columns(X) <= WIDEST_BY_EVIDENCE).by_evidence:
             return None
+        if checkpoint is not None:
+            Checkpoint.at(checkpoint, {})  # refuses a path that cannot be written to, before anything is read
         columns = columns_of(X, sample_weight)
         self._training_table(columns.template)
-        rows = OutOfCoreRows(columns, self.schema_, self.binarize, [columns.report])
+        rows = OutOfCoreRows(columns, self.schema_, self.binarize)
         if not config.settled(evidence_serves(rows)).by_evidence:
             return None
         if checkpoint is not None:
-            raise ParameterError(
-                "checkpoint: learning by evidence reads a table a few times and saves nothing in between; leave it "
-                "out, or learn by tests with exchangeability='global'"
-            )
+            own = identity_of_rows(columns, self.schema_, config, seed, self.binarize)
+            saved = Checkpoint.at(checkpoint, own)
+            rows = OutOfCoreRows(columns, self.schema_, self.binarize, saved)
         with learning_progress(self.verbose, 1) as progress:
             learned = learn_ensemble(rows, config, seed, 1, self.n_jobs, progress)
         self.passes_ = tuple(rows.reports)
