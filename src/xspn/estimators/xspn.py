@@ -25,6 +25,7 @@ from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.learner import WIDEST_BY_EVIDENCE, evidence_serves
 from xspn.learning.long_tables import LongTable
 from xspn.learning.memory import refuse_if_too_large
+from xspn.learning.sampling import MOST_ROWS
 from xspn.learning.search import BUDGETS, SearchReport, SearchResult, ValidationRows, search
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
@@ -56,9 +57,11 @@ class LearnerParameters(TableInput):
         smoothing: The Laplace pseudo-count α.
         shrinkage: How many rows the cluster's surroundings count for in a leaf's parameters.
         exchangeability: "evidence" finds exchangeable blocks and contexts by Bayesian evidence; "global", "pairwise"
-            and "full" are tests of exchangeability. "auto" takes evidence for one circuit of a table in memory,
-            of up to 600 columns, unless `independence_threshold`, `significance`, `clustering` or `leaf_learner` ask
-            for something of their own; else the global test. None for a conventional SPN.
+            and "full" are tests of exchangeability. "auto" takes evidence for one circuit of a table of up to 6,000
+            whole binary columns, or 600 others, unless `independence_threshold`, `significance`, `clustering` or
+            `leaf_learner` ask for something of their own; else the global test. None for a conventional SPN. By
+            evidence, the structure of more than 50,000 different rows is learned from a sample of them, and the
+            parameters from all.
         clustering: "auto", "contexts" (those of best evidence), "bernoulli", "variable", "gmm" (as in the paper) or
             "kmeans".
         leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
@@ -176,8 +179,8 @@ class XSPN(LearnerParameters, DensityEstimator):
             X: A table: an array, a DataFrame (pandas, polars, pyarrow), the path of a CSV, TSV or npz file, or a
                 `Table`; NaN, None or NA where a value is missing. The type of each column is inferred by the rules of
                 `xspn.data.column_types`, or given by the parameter `domains`. A Dask array or DataFrame, or the path of
-                a Parquet file or folder, is learned from out of core: such a table must be binary unless it is small
-                enough to be gathered.
+                a Parquet file or folder, is learned from out of core: by tests such a table must be binary unless it is
+                small enough to be gathered.
             y: Ignored.
             X_valid: Validation rows: used to choose settings, with a quality other than "fast", and to score; their
                 mean log-likelihood becomes `valid_score_`.
@@ -214,7 +217,9 @@ class XSPN(LearnerParameters, DensityEstimator):
         rows = LongTable(own.codes, tuple(own.domains), weights)
         one = self.quality == "fast" and self.n_estimators == 1
         data: TrainingData | LongTable = rows
-        if not one or not rows.is_long or not config.settled(evidence_serves(rows)).by_evidence:
+        if one and rows.is_long and config.settled(evidence_serves(rows)).by_evidence:
+            refuse_if_too_large(MOST_ROWS, own.domains)
+        else:
             refuse_if_too_large(len(own), own.domains)
             data = training_data(own, weights, config.clustering not in UNWEIGHTED)
         seed = int(generator(self.random_state).integers(2**63 - 1))
