@@ -111,6 +111,11 @@ def test_rows_that_say_nothing_are_never_drawn(rng):
     assert found.statistics.complete
 
 
+def test_rows_without_any_cell_are_learned_from_as_few_of_them_are(few_rows):
+    found = XSPN(exchangeability="evidence").fit(np.full((600, 3), np.nan))
+    assert to_json(found.circuit_) == to_json(XSPN(exchangeability="evidence").fit(np.full((6, 3), np.nan)).circuit_)
+
+
 def test_parameters_come_from_all_rows(rng, few_rows):
     rare = (np.arange(20_000) % 2_000 == 0).astype(float)  # about one in the sample, or none
     table = np.column_stack([rng.integers(0, 2, size=(20_000, 12)), rare])
@@ -133,7 +138,6 @@ def test_what_is_learned_fits_as_well_as_from_all_rows(rng, monkeypatch):
 
 def test_blocks_of_rows_change_nothing_but_rounding(rng, few_rows, monkeypatch):
     table = numbers_in_contexts(rng, 3000)
-    table[rng.random(table.shape) < 0.05] = np.nan
     first = XSPN(random_state=0).fit(table)
     assert first.score(table) > -6
     monkeypatch.setattr(long_tables, "ROWS_AT_ONCE", 700)

@@ -102,6 +102,8 @@ class RowStatistics:
 
     def exact(self, weights: FloatArray) -> FloatArray:
         """Round weights to multiples of a step so small that sums of them are exact, in whatever order."""
+        if self.rows == 0:
+            return weights
         step = 2.0 ** (np.ceil(np.log2(self.largest) + np.log2(self.rows)) - EXACT_BITS)
         return np.asarray(np.round(weights / step) * step)
 
