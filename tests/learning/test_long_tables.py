@@ -84,6 +84,20 @@ def test_samples_stand_for_the_table(rng):
     assert np.argmax(weights) in [int(np.flatnonzero((cells == row).all(axis=1))[0]) for row in own.bits]
 
 
+def test_weights_may_be_of_any_size(rng):
+    cells = rng.integers(0, 2, size=(1000, 30), dtype=np.uint8)
+    for weights in (
+        np.full(1000, 1e-300),
+        np.full(1000, 1e99),
+        np.r_[1e30, np.full(999, 1e-30)],
+        np.arange(1000) + 1e-9,
+    ):
+        found = sample_of(cells, weights, [400, 600], (Domain.binary(),) * 30).data()
+        assert (found.weights > 0).all()
+        assert np.isfinite(found.weights).all()
+        assert len(found.weights) == (1 if weights[0] == 1e30 else 100)
+
+
 def test_few_different_rows_need_no_sample(rng):
     cells = rng.integers(0, 2, size=(1000, 6), dtype=np.uint8)
     sample = sample_of(cells, None, [300, 700], (Domain.binary(),) * 6)

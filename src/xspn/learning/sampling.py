@@ -131,7 +131,7 @@ class SampledRows:
     def priorities(self, seed: int) -> FloatArray:
         """Return the priority of each row."""
         numbers = scrambled(self.index.astype(np.uint64) ^ scrambled(np.array([seed % (1 << 64)], dtype=np.uint64)))
-        return np.asarray(self.weights / ((numbers >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**53)
+        return np.asarray(self.weights * (2.0**53 / ((numbers >> np.uint64(11)).astype(np.float64) + 1.0)))
 
 
 @dataclass(frozen=True)
@@ -154,9 +154,9 @@ class Draw:
         """Return the sample of some rows."""
         weights = self.statistics.exact(block.weights)
         rows = SampledRows(block.first + np.arange(len(block)), block.cells, weights)
-        real = [v for v, domain in enumerate(self.domains) if not domain.is_discrete]
-        ends = rows.taken(np.unique(_ends(block.cells[:, real])))
-        return RowSample(self, float(weights.sum()), rows, ends, rows).cut()
+        if not weights.all():  # beside the largest they are nothing
+            rows = rows.taken(weights > 0)
+        return RowSample(self, float(weights.sum()), rows, rows, rows).cut()
 
 
 @dataclass(frozen=True, eq=False)
