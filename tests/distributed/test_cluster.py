@@ -42,9 +42,9 @@ def table(rng):
     return two_clusters(rng, 600, 6)[0]
 
 
-def fitted(X, **options):
+def fitted(X, checkpoint=None, **settings):
     with dask.config.set(TINY):
-        return XSPN(random_state=0).fit(X, **options)
+        return XSPN(random_state=0, **settings).fit(X, checkpoint=checkpoint)
 
 
 def killed_once(block, marker):
@@ -106,7 +106,7 @@ def test_a_wrong_cell_is_named_as_it_is_here(client, table):
     wrong = table.copy()
     wrong[250, 2] = 7
     with pytest.raises(DataError, match=r"partition 2: .* found 7 at row 50, column 2"):
-        fitted(in_blocks(wrong, 100))
+        fitted(in_blocks(wrong, 100), exchangeability="global")
 
 
 def test_questions_are_answered_on_the_cluster(client, table):
@@ -151,7 +151,7 @@ def start_cluster(tmp_path):
 
 
 def test_a_scheduler_that_dies_loses_nothing_that_was_saved(table, tmp_path, start_cluster, monkeypatch):
-    undisturbed = fitted(in_blocks(table, 100))
+    undisturbed = fitted(in_blocks(table, 100), exchangeability="global")
     original, passes = growth.run_pass, []
     scheduler, address = start_cluster("first")
 
@@ -163,10 +163,10 @@ def test_a_scheduler_that_dies_loses_nothing_that_was_saved(table, tmp_path, sta
 
     monkeypatch.setattr(growth, "run_pass", second_pass_without_scheduler)
     with pytest.raises(ClusterError, match="fit again with the same checkpoint"), connected(address):
-        fitted(in_blocks(table, 100), checkpoint=tmp_path / "fit.json")
+        fitted(in_blocks(table, 100), tmp_path / "fit.json", exchangeability="global")
     monkeypatch.undo()
     with connected(start_cluster("second")[1]):
-        model = fitted(in_blocks(table, 100), checkpoint=tmp_path / "fit.json")
+        model = fitted(in_blocks(table, 100), tmp_path / "fit.json", exchangeability="global")
     assert len(model.passes_) == len(undisturbed.passes_) - 1
     assert to_json(model.circuit_) == to_json(undisturbed.circuit_)
 

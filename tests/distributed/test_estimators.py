@@ -114,27 +114,32 @@ def test_binarized_numbers_are_learned_where_they_are(rng):
     assert model.score(in_blocks(numbers)) == pytest.approx(model.score(numbers))
 
 
-def test_large_tables_must_be_binary(frame):
+def test_large_tables_are_binary_for_tests(frame):
+    model = XSPN(exchangeability="global", random_state=0)
     with dask.config.set(TINY):
         text = dd.from_pandas(frame.assign(a="x"), npartitions=2)
-        with pytest.raises(DataTypeError, match=r"column 'a' is of type .*must be binary"):
-            XSPN().fit(text)
+        with pytest.raises(DataTypeError, match=r"column 'a' is of type .*must be binary.* learned by evidence"):
+            model.fit(text)
         with pytest.raises(DataError, match=r"domains: .*must be binary"):
-            XSPN(domains="real").fit(dd.from_pandas(frame.astype("float64"), npartitions=2))
+            XSPN(exchangeability="global", domains="real").fit(dd.from_pandas(frame.astype("float64"), npartitions=2))
         numbers = dd.from_pandas(frame.assign(b=[5, *frame["b"][1:]]), npartitions=2)
         with pytest.raises(DataError, match=r"partition 0: .*expected 0 or 1, found 5"):
-            XSPN().fit(numbers)
-        assert XSPN(domains="binary", random_state=0).fit(dd.from_pandas(frame, npartitions=2)).n_features_in_ == 6
+            model.fit(numbers)
+        for test in ("auto", "global"):
+            own = XSPN(domains="binary", exchangeability=test, random_state=0)
+            assert own.fit(dd.from_pandas(frame, npartitions=2)).n_features_in_ == 6
 
 
 def test_a_checkpoint_is_for_out_of_core_tables(table, tmp_path):
     with pytest.raises(ParameterError, match="checkpoint"):
         XSPN().fit(table, checkpoint=tmp_path / "fit.json")
     with dask.config.set(TINY):
-        first = XSPN(random_state=0).fit(in_blocks(table), checkpoint=tmp_path / "fit.json")
-        second = XSPN(random_state=0).fit(in_blocks(table), checkpoint=tmp_path / "fit.json")
-    assert to_json(first.circuit_) == to_json(second.circuit_)
-    assert second.passes_ == ()
+        for test, passes in (("global", 0), ("auto", 1)):  # by evidence a table is read once to know it again
+            model = XSPN(exchangeability=test, random_state=0)
+            first = to_json(model.fit(in_blocks(table), checkpoint=tmp_path / f"{test}.json").circuit_)
+            second = model.fit(in_blocks(table), checkpoint=tmp_path / f"{test}.json")
+            assert to_json(second.circuit_) == first
+            assert len(second.passes_) == passes
 
 
 def test_other_estimators_take_what_can_be_gathered(table, frame):

@@ -3,9 +3,10 @@
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from xspn.core.errors import DataError, FormatError, ParameterError
 from xspn.core.files import check_folder, write_text
@@ -19,6 +20,7 @@ from xspn.learning.config import LearnConfig
 FORMAT = "xspn-checkpoint"
 SCHEMA = 2
 _ABSENT = object()
+T = TypeVar("T")
 
 
 def identity(
@@ -55,7 +57,11 @@ class Checkpoint:
 
     def save(self, tree: PartialTree) -> None:
         """Write the tree."""
-        content = json.dumps({"identity": self.identity, "tree": plain_tree(tree)})
+        self.write({"tree": plain_tree(tree)})
+
+    def write(self, found: dict[str, Any]) -> None:
+        """Write plain values, with what they were found from."""
+        content = json.dumps({"identity": self.identity, **found})
         digest = hashlib.sha256(content.encode()).hexdigest()
         head = json.dumps({"format": FORMAT, "schema": SCHEMA, "digest": digest})
         write_text(self.path, f"{head}\n{content}\n")
@@ -66,13 +72,17 @@ class Checkpoint:
         Args:
             root: The open task that the tree must have grown from.
         """
+        total, context_rows = self.identity["data"]["total"], self.identity["settings"]["context_rows"]
+        return self.read(lambda content: tree_of_plain(content["tree"], root, total, context_rows))
+
+    def read(self, parse: Callable[[dict[str, Any]], T]) -> T | None:
+        """Return what the plain values stand for, or None if there is no file yet."""
         if not self.path.exists():
             return None
         content = self._content()
         try:
             self._refuse_other_identity(content["identity"])
-            total, context_rows = self.identity["data"]["total"], self.identity["settings"]["context_rows"]
-            return tree_of_plain(content["tree"], root, total, context_rows)
+            return parse(content)
         except (KeyError, TypeError, AttributeError, FormatError) as error:
             raise FormatError(f"checkpoint {self.path}: damaged ({error}); delete it to begin anew") from error
 

@@ -88,8 +88,9 @@ def binary_template(X: Any) -> Any:
     for name, dtype in collection._meta.dtypes.items():
         if getattr(dtype, "kind", "O") not in "biufO" or hasattr(dtype, "categories") or "str" in str(dtype):
             raise DataTypeError(
-                f"X: column {name!r} is of type {dtype}; tables that are not in memory must be binary, and only "
-                f"those of at most {GatherLimits.configured().gather_cells:,} cells (xspn.gather_cells) are fetched"
+                f"X: column {name!r} is of type {dtype}; tables that are not in memory must be binary unless they are "
+                "learned by evidence, or have at most "
+                f"{GatherLimits.configured().gather_cells:,} cells (xspn.gather_cells)"
             )
         columns.append(pandas.Series([0, 1]).astype(dtype))
     frame = pandas.concat(columns, axis=1)

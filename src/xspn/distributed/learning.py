@@ -58,7 +58,9 @@ def learn_out_of_core(
     whole_number("n_estimators", n_circuits, 1)
     config = config.settled(evidence_serves=False)
     if config.by_evidence:
-        raise ParameterError("exchangeability='evidence' needs the table in memory; out of core, use 'global'")
+        raise ParameterError(
+            "exchangeability='evidence' learns one circuit of an out-of-core table; use n_estimators=1, or 'global'"
+        )
     own_limits = GatherLimits.configured() if limits is None else limits
     table = partitioned(source.table, source.sample_weight, source.binarize)
     if n_circuits == 1:

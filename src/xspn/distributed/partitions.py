@@ -90,14 +90,15 @@ def partitioned(X: Any, sample_weight: Any = None, binarize: float | None = None
         whole_rows = X.rechunk({1: -1})
         layout = TableLayout(int(X.shape[1]), None, binarize)
         parts = whole_rows.to_delayed()[:, 0].tolist()
-    weights = _partitions_of_weights(sample_weight, len(parts))
+    weights = partitions_of_weights(sample_weight, len(parts))
     return PartitionedTable(
         layout,
         tuple(Partition(f"partition {k}", part, own) for k, (part, own) in enumerate(zip(parts, weights, strict=True))),
     )
 
 
-def _partitions_of_weights(sample_weight: Any, n_partitions: int) -> Sequence[Any]:
+def partitions_of_weights(sample_weight: Any, n_partitions: int) -> Sequence[Any]:
+    """Return the partitions of the rows' weights, one for each of the table's; None for each without weights."""
     if sample_weight is None:
         return [None] * n_partitions
     if not is_collection(sample_weight) or sample_weight.ndim != 1:
@@ -136,7 +137,7 @@ def _blocks(partition: Partition, layout: TableLayout) -> Iterator[Block]:
             bits = binary_table(binarized(array, layout.binarize), layout.names, allow_missing=True)
         except DataError as error:
             raise DataError(
-                f"in the {len(array)} rows from row {first} on: {error}; tables outside memory must be binary"
+                f"in the {len(array)} rows from row {first} on: {error}; tables that are not in memory must be binary"
             ) from error
         counts = None if own is None else own[first:after]
         if chance is not None:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
 from xspn.distributed.partitions import Block, Partition, TableLayout, blocks_of
 from xspn.distributed.summary import Aggregate
 from xspn.learning.clustering.base import Rule
 from xspn.learning.data import MISSING, BinaryData, Bits
+from xspn.learning.sampling import scrambled
 from xspn.learning.task import SMALLEST_RESPONSIBILITY, Rows
 
 ALL = 1 << 64
@@ -34,17 +34,7 @@ def drawn(partition: int, rows: IntArray, seed: int, bound: int) -> BoolArray:
     if bound >= ALL:
         return np.ones(len(rows), dtype=bool)
     open_tasks = rows.astype(np.uint64) + np.uint64(partition << PARTITION_BITS)
-    return np.asarray(_scrambled(open_tasks ^ np.uint64(seed % ALL)) < np.uint64(bound))
-
-
-def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return numbers that look random: the finalizer of SplitMix64, twice because the seeds are near each other."""
-    for _ in range(2):
-        numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
-        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        numbers = numbers ^ (numbers >> np.uint64(31))
-    return numbers
+    return np.asarray(scrambled(open_tasks ^ np.uint64(seed % ALL)) < np.uint64(bound))
 
 
 @dataclass(frozen=True)

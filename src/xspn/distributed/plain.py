@@ -201,15 +201,15 @@ def _open_task(data: Any, contexts: Sequence[Context], n: int) -> OpenTask:
 def _plain_context(context: Context) -> dict[str, Any]:
     return {
         "variables": context.variables.tolist(),
-        "bits": _packed(context.bits),
-        "weights": _packed(context.weights),
+        "bits": packed(context.bits),
+        "weights": packed(context.weights),
     }
 
 
 def _context(data: Any, n: int, most_rows: int) -> Context:
     variables = _variables(data, n)
-    bits = _unpacked(data, "bits", np.dtype(np.uint8), most_rows * len(variables)).reshape(-1, len(variables))
-    weights = _unpacked(data, "weights", np.dtype(np.float64), most_rows)
+    bits = unpacked(data, "bits", np.dtype(np.uint8), most_rows * len(variables)).reshape(-1, len(variables))
+    weights = unpacked(data, "weights", np.dtype(np.float64), most_rows)
     if len(weights) != len(bits) or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         raise FormatError("context: expected a weight of at least 0 for each row, and one above 0")
     if not np.isin(bits, (0, 1, MISSING)).all():
@@ -217,11 +217,12 @@ def _context(data: Any, n: int, most_rows: int) -> Context:
     return Context(variables, bits, weights)
 
 
-def _packed(array: AnyArray) -> str:
+def packed(array: AnyArray) -> str:
+    """Return the numbers of an array as text."""
     return base64.b64encode(zlib.compress(np.ascontiguousarray(array).tobytes())).decode("ascii")
 
 
-def _unpacked(data: Any, key: str, kind: np.dtype[Any], most: int) -> AnyArray:
+def unpacked(data: Any, key: str, kind: np.dtype[Any], most: int) -> AnyArray:
     """Return an array of at most so many numbers; what would be longer is never unpacked."""
     unpacking = zlib.decompressobj()
     try:

@@ -24,7 +24,10 @@ from xspn.estimators.segmenting import SegmentTransformer
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
+from xspn.learning.learner import WIDEST_BY_EVIDENCE, evidence_serves
+from xspn.learning.long_tables import LongTable
 from xspn.learning.memory import refuse_if_too_large
+from xspn.learning.sampling import MOST_ROWS
 from xspn.learning.search import BUDGETS, SearchReport, SearchResult, ValidationRows, search
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
@@ -57,9 +60,11 @@ class LearnerParameters(TableInput):
         smoothing: The Laplace pseudo-count α.
         shrinkage: How many rows the cluster's surroundings count for in a leaf's parameters.
         exchangeability: "evidence" finds exchangeable blocks and contexts by Bayesian evidence; "global", "pairwise"
-            and "full" are tests of exchangeability. "auto" takes evidence for one circuit of a table in memory,
-            of up to 600 columns, unless `independence_threshold`, `significance`, `clustering` or `leaf_learner` ask
-            for something of their own; else the global test. None for a conventional SPN.
+            and "full" are tests of exchangeability. "auto" takes evidence for one circuit of a table of up to 6,000
+            whole binary columns, or 600 others, unless `independence_threshold`, `significance`, `clustering` or
+            `leaf_learner` ask for something of their own; else the global test. None for a conventional SPN. By
+            evidence, the structure of more than 50,000 different rows is learned from a sample of them, and the
+            parameters from all.
         clustering: "auto", "contexts" (those of best evidence), "bernoulli", "variable", "gmm" (as in the paper) or
             "kmeans".
         leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
@@ -179,8 +184,8 @@ class XSPN(SegmentTransformer, LearnerParameters):
             X: A table: an array, a DataFrame (pandas, polars, pyarrow), the path of a CSV, TSV or npz file, or a
                 `Table`; NaN, None or NA where a value is missing. The type of each column is inferred by the rules of
                 `xspn.data.column_types`, or given by the parameter `domains`. A Dask array or DataFrame, or the path of
-                a Parquet file or folder, is learned from out of core: such a table must be binary unless it is small
-                enough to be gathered.
+                a Parquet file or folder, is learned from out of core: by tests such a table must be binary unless it is
+                small enough to be gathered.
             y: Ignored.
             X_valid: Validation rows: used to choose settings, with a quality other than "fast", and to score; their
                 mean log-likelihood becomes `valid_score_`.
@@ -214,19 +219,27 @@ class XSPN(SegmentTransformer, LearnerParameters):
     def _learned(self, X: Any, X_valid: Any, sample_weight: Any, config: LearnConfig) -> tuple[Learned, TrainingData]:
         """Learn from a table in memory, with the effort that the quality stands for; return its rows too."""
         own = self._training_table(X)
-        refuse_if_too_large(len(own), own.domains)
         self.provenance_ = Provenance.of(
             type(self).__name__, self._settings(), self.random_state, own.codes, own.schema, sample_weight is not None
         )
-        merge = config.merges_rows
-        data = training_data(own, self._row_weights(sample_weight, len(own)), merge)
+        weights = self._row_weights(sample_weight, len(own))
+        rows = LongTable(own.codes, tuple(own.domains), weights)
+        one = self.quality == "fast" and self.n_estimators == 1
+        data: TrainingData | LongTable = rows
+        if one and rows.is_long and config.settled(evidence_serves(rows)).by_evidence:
+            refuse_if_too_large(MOST_ROWS, own.domains)
+        else:
+            refuse_if_too_large(len(own), own.domains)
+            data = training_data(own, weights, config.merges_rows)
         seed = int(generator(self.random_state).integers(2**63 - 1))
         whole_number("n_estimators", self.n_estimators, 1)
         only_scored = X_valid is None or (self.quality == "fast" and is_out_of_core(X_valid))
         valid = None if only_scored else self._validation_rows(X_valid)
         if self.quality == "fast":
             with learning_progress(self.verbose, self.n_estimators) as progress:
-                return learn_ensemble(data, config, seed, self.n_estimators, self.n_jobs, progress), data
+                learned = learn_ensemble(data, config, seed, self.n_estimators, self.n_jobs, progress)
+            return learned, data.some() if isinstance(data, LongTable) else data
+        assert not isinstance(data, LongTable)
         budget = BUDGETS[self.quality]
         budget = replace(budget, circuits=max(budget.circuits, self.n_estimators))
         validation = None if valid is None else ValidationRows.of(valid)
@@ -255,26 +268,58 @@ class XSPN(SegmentTransformer, LearnerParameters):
             return self._learned(gathered(X), X_valid, in_memory(sample_weight, "sample_weight"), config)
         if self.quality != "fast":
             raise ParameterError(f'quality: tables that are not in memory are learned "fast", found {self.quality!r}')
+        seed = int(generator(self.random_state).integers(2**63 - 1))
+        learned = self._learned_by_partitions(X, sample_weight, checkpoint, config, seed)
+        if learned is not None:
+            return learned, None
         own = self._training_table(binary_template(X))
         if not own.schema.are_binary or any(own.schema.labels):
             raise DataError("domains: tables that are not in memory must be binary; leave `domains` out")
-        seed = int(generator(self.random_state).integers(2**63 - 1))
         table = OutOfCoreTable(X, sample_weight, self.binarize)
         with learning_progress(self.verbose, self.n_estimators) as progress:
             grown = learn_out_of_core(table, config, seed, self.n_estimators, checkpoint, progress)
         self.passes_ = grown.passes
-        seed_given = self.random_state if isinstance(self.random_state, int) else None
-        self.provenance_ = Provenance(
-            __version__, type(self).__name__, self._settings(), seed_given,
-            columns=len(own.schema), weighted=sample_weight is not None,
-        )  # fmt: skip
+        self.provenance_ = self._provenance_without_rows(sample_weight is not None)
         return grown.learned, None
+
+    def _provenance_without_rows(self, weighted: bool) -> Provenance:
+        """Return what is known of a model whose rows nobody has seen together: neither their number nor a digest."""
+        seed = self.random_state if isinstance(self.random_state, int) else None
+        columns = len(self.schema_)
+        return Provenance(__version__, type(self).__name__, self._settings(), seed, columns=columns, weighted=weighted)
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters that say how to learn and differ from the defaults."""
         usual = type(self)().get_params(deep=False)
         chosen = self.get_params(deep=False)
         return {name: value for name, value in chosen.items() if name not in NOT_KEPT and value != usual[name]}
+
+    def _learned_by_partitions(
+        self, X: Any, sample_weight: Any, checkpoint: Any, config: LearnConfig, seed: int
+    ) -> Learned | None:
+        """Learn by evidence from a table that is not in memory; None if it is to be learned from by tests."""
+        from xspn.distributed.checkpoint import Checkpoint
+        from xspn.distributed.gathering import n_columns
+        from xspn.distributed.long_rows import OutOfCoreRows, columns_of, identity_of_rows
+
+        if self.n_estimators > 1 or not config.settled(n_columns(X) <= WIDEST_BY_EVIDENCE).by_evidence:
+            return None
+        if checkpoint is not None:
+            Checkpoint.at(checkpoint, {})  # refuses a path that cannot be written to, before anything is read
+        columns = columns_of(X, sample_weight)
+        self._training_table(columns.template)
+        rows = OutOfCoreRows(columns, self.schema_, self.binarize)
+        if not config.settled(evidence_serves(rows)).by_evidence:
+            return None
+        if checkpoint is not None:
+            own = identity_of_rows(columns, self.schema_, config, seed, self.binarize)
+            saved = Checkpoint.at(checkpoint, own)
+            rows = OutOfCoreRows(columns, self.schema_, self.binarize, saved)
+        with learning_progress(self.verbose, 1) as progress:
+            learned = learn_ensemble(rows, config, seed, 1, self.n_jobs, progress)
+        self.passes_ = tuple(rows.reports)
+        self.provenance_ = self._provenance_without_rows(sample_weight is not None)
+        return learned
 
     def explain(self, most: int = 8, names: Sequence[str] | None = None, full: bool = False) -> str:
         """Say in words what was found: contexts, what marks them, their blocks and the laws of these.

@@ -85,17 +85,21 @@ def fitted_by_em(learned: Learned, data: TrainingData, config: LearnConfig) -> L
     Each leaf was fitted to the rows of its own slice. Whole, the circuit assigns rows to contexts by all that it knows.
     Real columns are in units of a part of their deviation, because smoothing keeps deviations off zero by a unit.
     """
-    mass = config.smoothing * (SMOOTHING if data.discrete else 1.0)
-    options = EMOptions(n_iter=PASSES, smoothing=Smoothing(mass, "values"))
+    options = EMOptions(n_iter=PASSES, smoothing=smoothing_of_em(data, config))
     if isinstance(data, BinaryData):
         root = fit_parameters(learned.graph, data.rows(), options, data.weights).root
         return replace(learned, graph=Graph(root, data.shape[1]))
-    units = _units(learned.graph, data.spreads)
-    root = fit_parameters(_in_units(learned.graph, 1 / units), data.rows() / units, options, data.weights).root
-    return replace(learned, graph=_in_units(Graph(root, data.shape[1]), units, data.floors))
+    units = units_of(learned.graph, data.spreads)
+    root = fit_parameters(in_units(learned.graph, 1 / units), data.rows() / units, options, data.weights).root
+    return replace(learned, graph=in_units(Graph(root, data.shape[1]), units, data.floors))
 
 
-def _units(graph: Graph, spreads: FloatArray) -> FloatArray:
+def smoothing_of_em(data: TrainingData, config: LearnConfig) -> Smoothing:
+    """Return how EM smooths."""
+    return Smoothing(config.smoothing * (SMOOTHING if data.discrete else 1.0), "values")
+
+
+def units_of(graph: Graph, spreads: FloatArray) -> FloatArray:
     """Return a unit for each column; columns that share an exchangeable leaf have one unit."""
     units = UNIT * spreads
     for leaf in graph.leaves:
@@ -108,7 +112,7 @@ def _units(graph: Graph, spreads: FloatArray) -> FloatArray:
     return units
 
 
-def _in_units(graph: Graph, factors: FloatArray, floors: FloatArray | None = None) -> Graph:
+def in_units(graph: Graph, factors: FloatArray, floors: FloatArray | None = None) -> Graph:
     """Return a circuit with every real variable multiplied by a factor, no deviation below that of rounding."""
     least = np.zeros(len(factors)) if floors is None else floors
 

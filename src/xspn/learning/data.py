@@ -36,16 +36,8 @@ class BinaryData:
             bits, own = bits[keep], own[keep]
         if not merge_equal_rows or len(bits) == 0:
             return cls(np.ascontiguousarray(bits), own)
-        complete = not (bits == MISSING).any()
-        keys = _keys(np.packbits(bits, axis=1) if complete else bits)
-        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        if len(first) == len(bits):
-            return cls(np.ascontiguousarray(bits), own)
-        order = np.argsort(first)  # keep the order of first appearance
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        merged = np.bincount(place[which.ravel()], weights=own)
-        return cls(np.ascontiguousarray(bits[first[order]]), np.asarray(merged, dtype=np.float64))
+        first, own = merged(equal_bits(bits), own)
+        return cls(np.ascontiguousarray(bits if len(first) == len(bits) else bits[first]), own)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -89,10 +81,29 @@ class BinaryData:
         return cells
 
 
-def _keys(cells: Bits) -> AnyArray:
+def equal_bits(bits: Bits) -> AnyArray:
     """Return a key for each row, equal if and only if the rows are: an integer if it fits, which sorts faster."""
+    complete = not (bits == MISSING).any()
+    cells = np.packbits(bits, axis=1) if complete else bits
     n_rows, width = cells.shape
     size = next((n for n in (1, 2, 4, 8) if n >= width), width)
     padded = np.zeros((n_rows, size), dtype=np.uint8)
     padded[:, :width] = cells
     return padded.view(np.dtype(f"u{size}" if size <= 8 else (np.void, size))).ravel()
+
+
+def merged(keys: AnyArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the first row of each key, in order of appearance, and the sum of the weights of its rows.
+
+    Examples:
+        >>> first, weights = merged(np.array([7, 3, 7]), np.array([1.0, 2.0, 3.0]))
+        >>> first.tolist(), weights.tolist()
+        ([0, 1], [4.0, 2.0])
+    """
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    if len(first) == len(keys):
+        return np.arange(len(keys)), weights
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return first[order], np.asarray(np.bincount(place[which.ravel()], weights=weights), dtype=np.float64)

@@ -16,6 +16,7 @@ from xspn.graph.transform import share_and_tell
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.learner import learn
+from xspn.learning.long_tables import LongRows
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Meter, Progress, step
 from xspn.learning.trace import Branch, Trace, TraceEntry
@@ -24,7 +25,7 @@ Member = tuple[list[Any], Trace]  # a circuit, flat, and its trace
 
 
 def learn_ensemble(
-    data: TrainingData,
+    data: TrainingData | LongRows,
     config: LearnConfig,
     seed: int,
     n_circuits: int = 1,
@@ -44,6 +45,7 @@ def learn_ensemble(
     if n_circuits == 1:
         # Where joblib's loops run on a cluster, its workers are many and none of them is a thread of this process.
         return learn(data, config, seed, min(effective_n_jobs(n_jobs), cpu_count()), progress)
+    assert isinstance(data, TrainingData)  # long rows are for one circuit
     config = config.settled(evidence_serves=False)  # of many circuits none is read, and all of them take their time
     numbers = range(len(known), n_circuits)
     members = [*known[:n_circuits], *learn_members(data, config, seed, numbers, n_jobs, progress, others)]

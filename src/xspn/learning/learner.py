@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from xspn.core.arrays import IntArray
 from xspn.core.errors import ParameterError
 from xspn.graph.nodes import Sum
+from xspn.learning import sampling
 from xspn.learning.assembly import Learned, Record, assemble
 from xspn.learning.clustering import Split, clusterings
 from xspn.learning.clustering.numeric import without_convergence_warnings
@@ -21,20 +22,24 @@ from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability import tests
 from xspn.learning.leaf_learners import Candidate, leaf_learners
+from xspn.learning.long_tables import LongRows, LongTable, fitted_to_all
 from xspn.learning.policy import Decision, Operation, decide
 from xspn.learning.pruning import priced, pruned
-from xspn.learning.scales import in_own_units, on_scales
+from xspn.learning.sampling import Draw
+from xspn.learning.scales import ColumnScale, in_own_units, on_scales
 from xspn.learning.slice import Slice
 from xspn.learning.source import BinarySource, Source, TrainingData, source_of
 from xspn.learning.steps import Meter, Progress
 from xspn.learning.table_data import TableData
 from xspn.learning.task import Dependence, Rows, Task
+from xspn.learning.trace import Trace
 from xspn.leaves.base import Leaf
 
 WIDEST_BY_EVIDENCE = 6_000  # columns of bits, of which all pairs are counted
 WIDEST_TABLE = 600  # columns of other types or with missing cells, unless evidence is asked for: it takes minutes
 LONGEST_SCALE = 10  # steps of ordered values, unless evidence is asked for
 NEED_QUIET = ("gmm", "kmeans")
+OF_SAMPLE, OF_ALL_ROWS = 0.05, 0.35  # of the work with a long table: drawing rows, and fitting to all of them
 Job = tuple[Task, float]  # a task, and the part of the whole work that is expected of it
 Indicator = Callable[[int, int], Leaf]  # the leaf that has all its mass on one value of a variable
 
@@ -158,27 +163,73 @@ def fractions_of(totals: Sequence[float], smoothing: float = 0.0) -> list[float]
 
 
 def learn(
-    data: TrainingData, config: LearnConfig, seed: int = 0, n_jobs: int = 1, progress: Progress | None = None
+    data: TrainingData | LongRows,
+    config: LearnConfig,
+    seed: int = 0,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
 ) -> Learned:
     """Learn the structure and the parameters of a circuit.
 
     Tasks are taken in the order in which they came up, generation by generation, so that threads can work on a
     generation: what a task becomes depends on its data and on its place in the tree alone. `progress` is told how much
-    is done, of as many units as the data has cells.
+    is done, of as many units as the data has cells. From long rows a circuit is learned by evidence.
     """
-    config = config.settled(_evidence_serves(data))
+    config = config.settled(evidence_serves(data))
+    if not isinstance(data, BinaryData | TableData):
+        return learn_long(data, config, seed, n_jobs, progress)
+    if config.by_evidence and len(data.weights) > sampling.MOST_ROWS:
+        return learn_long(LongTable.of(data), config, seed, n_jobs, progress)
     _refuse_unsupported(data, config)
-    if not config.by_evidence or isinstance(data, BinaryData):
-        return _learned(data, config, seed, n_jobs, progress)
-    scaled, scales = on_scales(data)
+    if not config.by_evidence:
+        return _grown(data, config, seed, n_jobs, progress)
+    scaled, scales = _on_scales(data)
     found = _learned(scaled, config, seed, n_jobs, progress)
-    return replace(found, graph=in_own_units(found.graph, scales))
+    return _in_own_units(found, scales)
+
+
+def learn_long(
+    rows: LongRows, config: LearnConfig, seed: int = 0, n_jobs: int = 1, progress: Progress | None = None
+) -> Learned:
+    """Learn by evidence from a table of any length: the structure from a sample of its rows, the parameters from all.
+
+    What is learned depends on the rows, their order and the seed, not on where they are nor on how many workers there
+    are: the structure not at all, the parameters up to the rounding of sums. A table of few different rows needs no
+    sample: they are learned from with their numbers.
+    """
+    size = float(rows.statistics.rows * len(rows.domains))
+    meter = Meter(progress, size)
+    with meter.part(OF_SAMPLE * size):
+        sample = rows.summed(Draw(seed, rows.domains, rows.statistics, sampling.MOST_ROWS))
+        data = sample.data()
+    _refuse_unsupported(data, config)
+    scaled, scales = _on_scales(data)
+    if sample.is_whole:
+        return _in_own_units(_learned(scaled, config, seed, n_jobs, _rest(progress, OF_SAMPLE, 1.0, size)), scales)
+    # Where nothing is smoothed, what the sample lacks would be impossible, and no pass over all rows could change that.
+    of_sample = config if config.smoothing > 0 else replace(config, smoothing=LearnConfig.smoothing)
+    found = _learned(scaled, of_sample, seed, n_jobs, _rest(progress, OF_SAMPLE, 1 - OF_ALL_ROWS, size))
+    meter.add((1 - OF_ALL_ROWS - OF_SAMPLE) * size)
+    found = fitted_to_all(found, scaled, scales, rows, config, meter, OF_ALL_ROWS * size)
+    entries = (replace(entry, rows=entry.rows * rows.statistics.rows / sampling.MOST_ROWS) for entry in found.trace)
+    return _in_own_units(replace(found, trace=Trace(tuple(entries))), scales)
+
+
+def _rest(progress: Progress | None, start: float, end: float, size: float) -> Progress | None:
+    """Return the progress of a part of the work, as a fraction of the whole."""
+    return None if progress is None else lambda done, of: progress(size * (start + (end - start) * done / of), size)
+
+
+def _on_scales(data: TrainingData) -> tuple[TrainingData, dict[int, ColumnScale]]:
+    return (data, {}) if isinstance(data, BinaryData) else on_scales(data)
+
+
+def _in_own_units(learned: Learned, scales: dict[int, ColumnScale]) -> Learned:
+    return replace(learned, graph=in_own_units(learned.graph, scales)) if scales else learned
 
 
 def _learned(data: TrainingData, config: LearnConfig, seed: int, n_jobs: int, progress: Progress | None) -> Learned:
-    """Learn a circuit on the scales that the columns have."""
-    if not config.by_evidence:
-        return _grown(data, config, seed, n_jobs, progress)
+    """Learn a circuit by evidence, on the scales that the columns have."""
     if not data.complete:
         return learn_completed(
             data, config, seed, lambda rows, own, part: _grown(rows, own, seed, n_jobs, part), progress
@@ -211,22 +262,25 @@ def _refuse_unsupported(data: TrainingData, config: LearnConfig) -> None:
             tests.for_tables(config.exchangeability)
 
 
-def _has_only_bits(data: TrainingData) -> bool:
-    return isinstance(data, BinaryData) or len(data.binary) == len(data.domains)
+def _has_only_bits(data: TrainingData | LongRows) -> bool:
+    return isinstance(data, BinaryData) or all(domain.cardinality == 2 for domain in data.domains)
 
 
-def _evidence_serves(data: TrainingData) -> bool:
+def evidence_serves(data: TrainingData | LongRows) -> bool:
     """Whether blocks and contexts of best evidence are what is learned where nothing else is asked for.
 
     The laws of categories do not know that neighbors on a long scale are alike; where most columns are such scales,
     tests predict better.
     """
-    rows = data.rows()
     domains = () if isinstance(data, BinaryData) else data.domains
     long = sum(domain.ordered and (domain.cardinality or 0) > LONGEST_SCALE for domain in domains)
-    seen = data.complete or not np.isnan(rows).all(axis=0).any()
-    widest = WIDEST_BY_EVIDENCE if data.complete and _has_only_bits(data) else WIDEST_TABLE
-    return data.shape[1] <= widest and 2 * long <= data.shape[1] and seen
+    if isinstance(data, BinaryData | TableData):
+        n, complete = data.shape[1], data.complete
+        seen = complete or not np.isnan(data.rows()).all(axis=0).any()
+    else:
+        n, complete, seen = len(domains), data.statistics.complete, bool(data.statistics.seen.all())
+    widest = WIDEST_BY_EVIDENCE if complete and _has_only_bits(data) else WIDEST_TABLE
+    return n <= widest and 2 * long <= n and seen
 
 
 def learn_task(task: Task, data: BinaryData, variables: IntArray, config: LearnConfig) -> list[Record]:

@@ -20,7 +20,7 @@ OF_PAIR_OF_BINS = 24  # three numbers for every two bins of any two columns
 OF_PAIR_OF_COLUMNS = 64
 MOST_REALS_AT_ONCE = 900_000_000
 SMALL = 100_000_000  # what needs less is not asked about
-OTHERWISE = "take a sample of the rows or fewer columns, or pass binary columns as a Dask collection or a Parquet path"
+OTHERWISE = "take a sample of the rows or fewer columns, or pass a Dask collection or a Parquet path"
 
 
 def memory_of_learning(n_rows: int, domains: Sequence[Domain]) -> int:

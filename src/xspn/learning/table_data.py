@@ -9,6 +9,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.errors import DataError
 from xspn.data.domain import Domain
+from xspn.learning.data import merged
 from xspn.learning.likeness import groups_of_columns
 
 LEAST_SPREAD = 1e-3  # of a leaf's deviation, relative to that of the column
@@ -66,7 +67,9 @@ class TableData:
             cells, own = cells[keep], own[keep]
         kept = np.ascontiguousarray(cells, dtype=np.float64)
         if merge_equal_rows:
-            kept, own = _merged(kept, own, domains)
+            # Equal rows are one, so that a weight of two is the same as a row twice, to the last bit.
+            first, own = merged(equal_cells(kept, domains), own)
+            kept = kept if len(first) == len(kept) else kept[first]
         spreads, floors = np.ones(len(domains)), np.ones(len(domains))
         for column, domain in enumerate(domains):
             if not domain.is_discrete:
@@ -123,21 +126,7 @@ def _all_missing(cells: FloatArray) -> BoolArray:
     return np.asarray(missing)
 
 
-def _merged(cells: FloatArray, weights: FloatArray, domains: Sequence[Domain]) -> tuple[FloatArray, FloatArray]:
-    """Return equal rows as one with the sum of their weights, in order of first appearance.
-
-    So a weight of two is the same as a row twice, to the last bit.
-    """
-    _, first, which = np.unique(_keys(cells, domains), return_index=True, return_inverse=True)
-    if len(first) == len(cells):
-        return cells, weights
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return cells[first[order]], np.asarray(np.bincount(place[which.ravel()], weights=weights), dtype=np.float64)
-
-
-def _keys(cells: FloatArray, domains: Sequence[Domain]) -> AnyArray:
+def equal_cells(cells: FloatArray, domains: Sequence[Domain]) -> AnyArray:
     """Return a key for each row, equal just when the rows are: a byte for each code, eight for each number."""
     is_short = [domain.cardinality is not None and domain.cardinality <= MISSING for domain in domains]
     ends = np.cumsum([1 if short else 8 for short in is_short])
