@@ -25,7 +25,7 @@ from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
 from xspn.learning.em import EMOptions, fit_parameters
 from xspn.leaves import Smoothing
-from xspn.questions import Answer, Posterior, probabilities
+from xspn.questions import Answer, NextItem, Posterior, probabilities, recommendations
 from xspn.questions.events import CountOf
 from xspn.web import notebook_html, write_page
 
@@ -142,6 +142,40 @@ class Queries(ABC):
             ['ann=1', 'bob=1']
         """
         return probabilities(self.backend, self.schema, target, given, top)
+
+    def recommend(
+        self,
+        basket: Any,
+        k: int = 10,
+        *,
+        given: Any = None,
+        items: str | Iterable[Variable] | None = None,
+        exclude: Iterable[Variable] = (),
+    ) -> list[NextItem] | list[list[NextItem]]:
+        """Return the k likeliest next items: P(item is the one more | the basket and exactly one more item).
+
+        Args:
+            basket: A list of items, by name or column; or several: a list of such lists, or a table whose ones are in
+                the basket. Items that are not in it are open.
+            k: How many items.
+            given: What is known of other columns: a mapping {variable: value}, or a text such as "day=Saturday".
+            items: The columns that are items, by name, index or pattern; by default all that mean no and yes.
+            exclude: Items that are not recommended.
+
+        Returns:
+            For one basket a list of `NextItem` (`item`, `probability`, `lift`), the likeliest first; for several a list
+            of such lists.
+
+        Examples:
+            >>> from xspn import Bernoulli, Exchangeable, Product
+            >>> pair = Exchangeable([0, 1], log_weights=np.log([0.5, 0.05, 0.4]))
+            >>> c = Circuit(Product([pair, Bernoulli(2, p=0.5)]), names=["bread", "butter", "soap"])
+            >>> for item in c.recommend(["bread"]):
+            ...     print(item)
+            butter 0.8889 (lift 1.88)
+            soap 0.1111 (lift 0.211)
+        """
+        return recommendations(self.backend, self.schema, basket, k, given, items, exclude)
 
     def sample(self, n: int | None = None, *, given: Any = None, random_state: RandomState = None) -> FloatArray:
         """Return n random rows; with `given`, random completions of its rows (n of each if n is given)."""

@@ -3,5 +3,15 @@
 from xspn.questions.answers import Answer, Posterior, probabilities
 from xspn.questions.ask import Question, questions_of
 from xspn.questions.reading import evidence_row
+from xspn.questions.recommendation import NextItem, recommendations
 
-__all__ = ["Answer", "Posterior", "Question", "evidence_row", "probabilities", "questions_of"]
+__all__ = [
+    "Answer",
+    "NextItem",
+    "Posterior",
+    "Question",
+    "evidence_row",
+    "probabilities",
+    "questions_of",
+    "recommendations",
+]
