@@ -14,7 +14,7 @@ from xspn import XSPN, datasets
 from xspn.questions.recommendation import next_item_probabilities
 
 Scores = Callable[[np.ndarray], np.ndarray]  # baskets (rows, items) → scores of the same shape
-TEST, VALID = 2000, 1000  # baskets that are looked at, at most
+TEST, VALID = 4000, 1000  # baskets that are looked at, at most
 HITS = 10
 NEIGHBORS = (10, 30, 100, 10_000)
 

@@ -3,8 +3,8 @@
     XSPN_DATA=../shared/data python benchmarks/users.py recommend        # next items of baskets: about two minutes
     XSPN_DATA=../shared/data python benchmarks/users.py recommend-all    # and of other models than the default
 
-`recommend`: the default model's "exactly one more item" must be better than popularity, item-kNN and pair rules, by hit@10
-and by MRR, on generated baskets, retail and kosarek (see `recommending.py`).
+`recommend`: the default model's "exactly one more item" must be better than popularity, item-kNN and pair rules, by
+hit@10 and by MRR, on generated baskets, retail and kosarek (see `recommending.py`).
 """
 
 import time

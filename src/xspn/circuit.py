@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -13,6 +14,7 @@ from xspn.core.arrays import FloatArray
 from xspn.core.checks import Names
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import RandomState, generator
+from xspn.data.attributes import attributes_of
 from xspn.data.domain import Domain, Labels
 from xspn.data.schema import Schema, is_table
 from xspn.engine import Automatic, Backend, Program, chosen_backend, compile_graph
@@ -362,6 +364,24 @@ class Circuit(Queries):
             ['dry']
         """
         return self._schema.decode(self._schema.encode(rows, "rows"))
+
+    def with_attributes(self, source: Any) -> "Circuit":
+        """Return the circuit with what is known of its columns, such as the party of a member or the shelf of an item.
+
+        Explanations and drawings say what columns of a block have in common, and model files keep it.
+
+        Args:
+            source: The path of a table with a row for each column, one of whose columns has the names; or a mapping
+                {attribute: {column: value}}.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> c = Circuit(Bernoulli(0, p=0.4), names=["ann"]).with_attributes({"party": {"ann": "left"}})
+            >>> c.schema.attributes
+            (('party', ('left',)),)
+        """
+        own = attributes_of(source, self._schema.shown_names)
+        return Circuit.of_schema(self._graph, replace(self._schema, attributes=own))
 
     def moments(self) -> Moments:
         """Return means and covariances of all variables."""

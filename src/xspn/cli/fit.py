@@ -23,6 +23,7 @@ from xspn.cli.inputs import (
     read_table,
     seed_of,
     stays_out_of_core,
+    without_identifiers,
 )
 from xspn.cli.output import (
     STDOUT,
@@ -65,6 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="the model file; - is standard output")
     parser.add_argument("--valid", metavar="FRACTION", help=VALID)
     parser.add_argument("--target", metavar="NAME", help="learn a classifier: a circuit for each value of this column")
+    parser.add_argument(
+        "--attributes",
+        metavar="TABLE",
+        help="what is known of the columns (party, shelf, group): a row for each, their names in one of its columns",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--verbose", action="store_true", help="show progress")
     add_cluster_option(parser, "learn")
@@ -116,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     from xspn.io.json_format import to_json
 
     table_of_its_own = args.valid if args.valid is not None and _fraction(args.valid) is None else None
-    check_outputs((args.output, args.checkpoint), (args.table, table_of_its_own))
+    check_outputs((args.output, args.checkpoint), (args.table, table_of_its_own, args.attributes))
     with on_cluster(args.cluster):
         learned = _learned(args, seed_of(args))
         if args.output != STDOUT:  # before anything else is done: nothing learned is lost for want of a number
@@ -143,8 +149,11 @@ def _learned(args: argparse.Namespace, seed: int) -> "LearnedModel":
         return learn_on_cluster(args, settings)
     if args.checkpoint is not None:
         raise ParameterError("--checkpoint: only for Parquet files that a cluster reads; add --cluster local")
-    cells = excluded(read_table(args.table, args), args.exclude)
+    whole = excluded(read_table(args.table, args), args.exclude)
+    cells = without_identifiers(whole, args, [] if args.target is None else [args.target])
     table = cells.read(domains_of(cells, args.domains))
+    if args.attributes is not None:
+        table = table.with_attributes(args.attributes)
     target = None if args.target is None else cells.index(args.target)
     train, valid = _split(table, args, seed)
     return learn_model(train, valid, settings, target)

@@ -26,7 +26,7 @@ from xspn.learning.task import Rows, Task
 from xspn.learning.trace import Trace, TraceEntry, describe_test
 
 Score = Callable[[AnyArray], FloatArray]  # the log-likelihood of each row of codes
-NOT_OUT_OF_CORE = ("target", "domains", "delimiter", "missing")
+NOT_OUT_OF_CORE = ("target", "domains", "delimiter", "missing", "attributes", "row", "item", "value", "absent")
 
 
 @dataclass(frozen=True)

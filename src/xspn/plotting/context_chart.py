@@ -13,7 +13,7 @@ from xspn.graph.nodes import Node, Sum
 from xspn.inference.composition import Composition, Parts
 from xspn.leaves import Leaf
 from xspn.leaves.laws import percent
-from xspn.plotting.labels import Model, circuit_of, shown, variable_names
+from xspn.plotting.labels import Model, circuit_of, common_words, shown, variable_names
 from xspn.plotting.sketch import text_width
 from xspn.plotting.style import FAINT, GRAY, INK, PANEL, SERIES, look, panel_in_inches
 
@@ -222,7 +222,8 @@ class _Drawing:
             own = [self.names[v] for v in part.variables]
             law = part.law(own, lambda code: shown(self.circuit.schema.label(first, code)))
         law = shortened(law, LETTERS - 27)
-        return f"{listed(names, max(20, LETTERS - len(law) - 8))} ({len(names)}): {law}"
+        about = common_words(self.circuit, [*part.scope])
+        return f"{listed(names, max(20, LETTERS - len(law) - len(about) - 8))} ({len(names)}{about}): {law}"
 
     def _histogram(self, axes: "Axes", part: Leaf | Sum, color: str, y: float) -> None:
         from matplotlib.patches import Rectangle

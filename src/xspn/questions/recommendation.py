@@ -6,14 +6,14 @@ just this distribution, so no other ranking of the same model is right more ofte
 summed out, or given.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn.core.checks import suggestion
+from xspn.core.checks import Names, suggestion
 from xspn.core.errors import DataError, EvidenceError, ParameterError
 from xspn.core.logspace import logsumexp_quiet
 from xspn.core.names import matching
@@ -75,7 +75,7 @@ def next_item_probabilities(
     items: IntArray,
     known: FloatArray,
     never: BoolArray,
-    names: Sequence[str] | None = None,
+    names: Names | None = None,
 ) -> FloatArray:
     """Return P(item is the one more | basket, exactly one more): (baskets, columns), NaN for what is not open.
 
