@@ -72,8 +72,8 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_table(path: str, args: argparse.Namespace) -> "TableFile":
-    """Read the table of a command, and say what was recognized in it."""
+def read_table(path: str, args: argparse.Namespace, quiet: bool = False) -> "TableFile":
+    """Read the table of a command, and say what was recognized in it unless that is quite as expected."""
     from xspn.data import ReadOptions, read_table_file
     from xspn.data.layouts import LongColumns
 
@@ -104,7 +104,8 @@ def read_table(path: str, args: argparse.Namespace) -> "TableFile":
         args.min_support,
     )
     found = read_table_file(path, options)
-    say_notes(found.notes, "--layout wide reads it as it is" if args.layout == "auto" and found.is_listed else "")
+    if not quiet:
+        say_notes(found.notes, "--layout wide reads it as it is" if args.layout == "auto" and found.is_listed else "")
     return found
 
 

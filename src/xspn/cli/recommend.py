@@ -9,6 +9,7 @@ all open items, whatever the basket. Where the output is not a terminal, cells a
 """
 
 import argparse
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from xspn.cli.inputs import (
@@ -75,26 +76,36 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _baskets(args: argparse.Namespace, circuit: "Circuit") -> "TableFile":
-    """Read the table of baskets; what may be lines of items or a plain table is baskets if no column is an item."""
+    """Read the table of baskets; what may be lines of items or a plain table is what the model's items tell."""
     known = set(circuit.schema.shown_names)
-    quiet = argparse.Namespace(**{**vars(args), "layout": "baskets"})
-    if args.layout == "auto" and args.baskets != "-" and not args.row and args.item is None:
-        try:
-            table = read_table(args.baskets, args)
-        except DataError as error:
-            if error.remedy not in ("ragged", "layout"):
-                raise
-            table = read_table(args.baskets, quiet)
-        if not table.is_listed and known.isdisjoint(table.names):
-            table = read_table(args.baskets, quiet)
-    else:
-        table = read_table(args.baskets, args)
+    table = _read(args, known)
     unknown = [name for name in table.names if name not in known] if table.is_listed else []
-    if len(unknown) == len(table.names):
+    if unknown and len(unknown) == len(table.names):
         raise DataError(f"{args.baskets}: the model knows none of its items, such as {unknown[0]!r}")
     if unknown:
         which = f"{counted(len(unknown), 'item')} that the model does not know: {abridged(unknown)}"
         say_notes([f"{args.baskets}: passed over {which}"])
+    return table
+
+
+def _read(args: argparse.Namespace, known: set[str]) -> "TableFile":
+    """Return the table of baskets: lines of items where cells rather than names of columns are items."""
+    if args.layout != "auto" or args.baskets == STDOUT:
+        return read_table(args.baskets, args, quiet=True)
+    as_baskets = argparse.Namespace(**{**vars(args), "layout": "baskets"})
+    try:
+        table = read_table(args.baskets, args, quiet=True)
+    except DataError as error:
+        if args.row or args.item is not None:
+            raise
+        with suppress(DataError):
+            table = read_table(args.baskets, as_baskets, quiet=True)
+            if not known.isdisjoint(table.names):
+                return table
+        raise error from None
+    has_items = any(cell in known for own in table.cells for cell in own if isinstance(cell, str))
+    if not table.is_listed and (has_items or known.isdisjoint(table.names)):
+        return read_table(args.baskets, as_baskets, quiet=True)
     return table
 
 

@@ -259,9 +259,9 @@ def _are_baskets(rows: Rows, missing: Collection[str]) -> bool:
     """Whether rows are certainly baskets: lines of different lengths, or padded with empty cells and not of numbers."""
     if len({len(row) for _, row in rows}) > 1:
         return looks_like_baskets(rows, missing)
-    cells = [cell for _, row in rows for cell in row if cell is not None and cell not in missing]
+    cells = [cell for _, row in rows for cell in row[1:] if cell is not None and cell not in missing]
     if len(rows[0][1]) < 3 or any(not isinstance(cell, str) or NUMBER.fullmatch(cell) for cell in cells):
-        return False
+        return False  # the first cell may be the number of items
     return looks_like_baskets(rows, missing)
 
 
@@ -334,9 +334,16 @@ def find_delimiter(text: str) -> str:
             continue
         width, rows = widths.most_common(1)[0]
         score = (rows / widths.total(), width)
+        if score[0] == 1.0 and width > 1 and delimiter != "," and _has_comma_numbers(text, delimiter):
+            return delimiter  # the commas are inside of numbers
         if width > 1 and score > best_score:
             best, best_score = delimiter, score
     return best
+
+
+def _has_comma_numbers(text: str, delimiter: str) -> bool:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    return any(is_comma_number(cell.strip()) for row in islice(reader, LOOKED_AT) for cell in row)
 
 
 def looks_like_header(rows: list[list[str]], missing: Collection[str]) -> bool:

@@ -106,8 +106,7 @@ def looks_like_baskets(rows: Rows, missing: Collection[str]) -> bool:
         >>> looks_like_baskets([(1, ["yes", "no", "4"]), (2, ["no", "no"]), (3, ["yes", "yes", "5"])], ())
         False
     """
-    own = [cells for _, row in rows if (cells := without_trailing(row, missing))]
-    own = own[1:] if own and _is_heading(own) else own
+    own = [cells for _, cells in _items_of(rows, missing) if cells]
     if len(own) < 3:
         return False
     usual = Counter(map(len, own)).most_common(1)[0][1]
@@ -128,14 +127,27 @@ def looks_like_baskets(rows: Rows, missing: Collection[str]) -> bool:
     return bool(again) and moving >= LEAST_MOVING * len(again)
 
 
-def _is_heading(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is one of names: as wide as any, and none of its texts occurs again; or it says "items"."""
-    first, below = rows[0], rows[1:]
-    if len(first) == 1 and _word(first[0]) in ITEM_WORDS | {"items", "products", "basket"}:
-        return True
-    if len(first) < 2 or len(first) < max(map(len, below), default=0):
+def _items_of(rows: Rows, missing: Collection[str], header: bool | None = None) -> list[tuple[int, list[str]]]:
+    """Return the cells of each basket: without a heading, empty cells at the end, and a number of items before them."""
+    own = [(line, without_trailing(row, missing)) for line, row in rows]
+    if header or (header is None and own and _is_heading(rows, own[0][1], [cells for _, cells in own[1:]])):
+        own = own[1:]
+    full = [cells for _, cells in own if cells]
+    if full and all(cells[0] == str(sum(map(bool, cells[1:]))) for cells in full) and len(set(map(len, full))) > 1:
+        return [(line, cells[1:]) for line, cells in own]
+    return own
+
+
+def _is_heading(rows: Rows, first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row is one of names: "items", "item 1, item 2, …", or above lines that are filled up."""
+    stems = {re.sub(r"[^a-z]", "", cell.lower()).removesuffix("s") for cell in first}
+    if len(stems) == 1 and (len(first) > 1 or stems & (ITEM_WORDS | {"basket", "transaction"})) and "" not in stems:
+        return len(first) == 1 or any(cell[-1:].isdigit() for cell in first)
+    is_filled_up = len({len(row) for _, row in rows}) == 1 and any(len(cells) < len(first) for cells in below)
+    if not is_filled_up or len(first) < len(rows[0][1]) or len(set(first)) < len(first):
         return False
-    return not any(cell in row for row in below for cell in first if cell) and len(set(first)) == len(first)
+    known = {cell for cells in below for cell in cells}
+    return known.isdisjoint(first)
 
 
 def basket_table(
@@ -148,10 +160,8 @@ def basket_table(
         >>> found.names, found.cells, found.absent
         (('milk', 'bread'), ([1, 1], [1, 0]), 0)
     """
-    own = [(line, [cell for cell in without_trailing(row, missing) if cell]) for line, row in rows]
-    texts = [cells for _, cells in own if cells]
-    own = own[1:] if header or (header is None and texts and _is_heading(texts)) else own
-    listed = [(place, item, 1) for place, (_, cells) in enumerate(own) for item in cells]
+    own = _items_of(rows, missing, header)
+    listed = [(place, item, 1) for place, (_, cells) in enumerate(own) for item in cells if item]
     if not listed:
         raise DataError(f"{source}: there is no basket with an item in it")
     lines = [line for line, _ in own]
