@@ -14,7 +14,8 @@ from xspn.data.files import ReadOptions, read_table_file
 from xspn.data.schema import Attributes, Schema
 
 FEWEST = 3  # columns that have something in common
-USUAL, REMARKABLE = 0.5, 2.0  # a value of so large a part of the columns, or of so many times its part of all, is told
+MOST = 0.5  # of the columns
+LIFTS = (1.5, 2.0)  # times its part of all columns: a value is told that most columns have, or fewer
 
 
 def attributes_of(source: Any, names: Sequence[str]) -> Attributes:
@@ -72,7 +73,8 @@ def _text(cell: Any) -> str | None:
 def common_attributes(schema: Schema, variables: Sequence[int]) -> list[tuple[str, str, float]]:
     """Return what some columns have in common: attribute, value, and the fraction of the columns that have it.
 
-    It is said of a value that most of them have, or that is at least twice as frequent among them as among all.
+    It is said of a value that most of them have, and that is more frequent among them than among all columns; or that
+    is at least twice as frequent.
 
     Examples:
         >>> from xspn.data.domain import Domain
@@ -90,6 +92,6 @@ def common_attributes(schema: Schema, variables: Sequence[int]) -> list[tuple[st
             continue
         value, count = own.most_common(1)[0]
         fraction, overall = count / len(variables), values.count(value) / len(values)
-        if count > 1 and (fraction > USUAL or fraction >= REMARKABLE * overall):
+        if count > 1 and fraction >= LIFTS[fraction <= MOST] * overall:
             found.append((attribute, str(value), fraction))
     return found
