@@ -29,11 +29,12 @@ class Shop:
     test: np.ndarray
 
 
-def generated(seed: int = 0, n_items: int = 120, n_baskets: int = 6000) -> Shop:
+def generated(seed: int = 0, n_items: int = 120, n_baskets: int = 6000, companions: float = 0.0) -> Shop:
     """Return baskets of a shop in which people come for one or two of eight purposes.
 
-    A purpose draws items by a popularity of its own (Zipf), a basket has a geometric number of items, and a third of
-    the items bring a companion along (bread, butter). No model of this library has this form.
+    A purpose draws items by a popularity of its own (Zipf), and a basket has a geometric number of items. With
+    companions, a third of the items bring another one along with this chance (bread, butter): which is what pair rules
+    are made for. No model of this library has either form.
     """
     rng = np.random.default_rng(seed)
     usual = 1.0 / np.arange(1, n_items + 1) ** 0.8
@@ -46,10 +47,10 @@ def generated(seed: int = 0, n_items: int = 120, n_baskets: int = 6000) -> Shop:
         weights = purposes[chosen].mean(axis=0)
         for item in rng.choice(n_items, size=min(1 + rng.geometric(0.2), 30), p=weights):
             row[item] = 1
-            if companion[item] >= 0 and rng.random() < 0.5:
+            if companion[item] >= 0 and rng.random() < companions:
                 row[companion[item]] = 1
     cut, end = int(0.6 * n_baskets), int(0.7 * n_baskets)
-    return Shop("generated", table[:cut], table[cut:end], table[end:])
+    return Shop("companions" if companions else "generated", table[:cut], table[cut:end], table[end:])
 
 
 def published(name: str) -> Shop:
@@ -59,6 +60,7 @@ def published(name: str) -> Shop:
 
 SHOPS: dict[str, Callable[[], Shop]] = {
     "generated": generated,
+    "companions": lambda: generated(companions=0.5),
     "retail": lambda: published("retail"),
     "kosarek": lambda: published("kosarek"),
 }

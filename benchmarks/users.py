@@ -4,7 +4,8 @@
     XSPN_DATA=../shared/data python benchmarks/users.py recommend-all    # and of other models than the default
 
 `recommend`: the default model's "exactly one more item" must be better than popularity, item-kNN and pair rules, by
-hit@10 and by MRR, on generated baskets, retail and kosarek (see `recommending.py`).
+hit@10 and by MRR, on generated baskets, retail and kosarek (see `recommending.py`). A second generated shop, with
+companions, is one that pair rules are made for.
 """
 
 import time

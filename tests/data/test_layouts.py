@@ -260,3 +260,21 @@ def test_identifiers_of_a_file_are_left_out_with_a_word(tmp_path):
     alone = tmp_path / "names.csv"
     alone.write_text("name\n" + "".join(f"p{i}\n" for i in range(30)))
     assert Table.of(alone).schema.names == ("name",)  # nothing would be left
+
+
+# -- what is in memory already -----------------------------------------------------------------------------------------
+
+
+def test_lists_and_frames_are_read_too():
+    pandas = pytest.importorskip("pandas")
+    found = read_table([["milk", "bread"], [], {"milk"}], layout="baskets")
+    assert found.cells == ([1, 0, 1], [1, 0, 0])
+    frame = pandas.DataFrame({"voter": ["a", "a", "b"], "ballot": [1, 2, 1], "vote": ["yes", None, "no"]})
+    with pytest.warns(TableWarning, match="table: read as a long table, a row for each voter and"):
+        votes = read_table(frame)
+    assert votes.cells == (["yes", "no"], [None, None])
+    assert read_table(frame, layout="wide").names == ("voter", "ballot", "vote")
+    with pytest.raises(ParameterError, match="lists are read as 'baskets', not as 'auto'"):
+        read_table([["milk"]])
+    with pytest.raises(DataError, match="expected a path, a DataFrame or lists of items, found int"):
+        read_table(7)

@@ -21,6 +21,7 @@ from xspn.cli.inputs import (
     excluded,
     on_cluster,
     read_table,
+    say_notes,
     seed_of,
     stays_out_of_core,
     without_identifiers,
@@ -154,6 +155,11 @@ def _learned(args: argparse.Namespace, seed: int) -> "LearnedModel":
     table = cells.read(domains_of(cells, args.domains))
     if args.attributes is not None:
         table = table.with_attributes(args.attributes)
+        known = list(zip(*(values for _, values in table.schema.attributes), strict=True))
+        lacking = [name for name, own in zip(cells.names, known, strict=True) if not any(own)]
+        if lacking:
+            which = f"{counted(len(lacking), 'column')}: {abridged(lacking)}"
+            say_notes([f"{args.attributes}: nothing about {which}"])
     target = None if args.target is None else cells.index(args.target)
     train, valid = _split(table, args, seed)
     return learn_model(train, valid, settings, target)

@@ -154,7 +154,7 @@ def identifier(name: str, cells: Sequence[Any]) -> str | None:
     """
     seen = [cell for cell in cells if cell is not None]
     distinct = len(set(seen)) if len(seen) >= FEWEST_IDENTIFIED else 0
-    if not distinct:
+    if distinct < len(cells) and (distinct <= MOST_LABELS or 2 * distinct <= len(cells)):
         return None
     whole = [str(cell) for cell in seen if isinstance(cell, str | int | np.integer) and str(cell).isdigit()]
     if len(whole) == len(seen):
@@ -166,9 +166,7 @@ def identifier(name: str, cells: Sequence[Any]) -> str | None:
         return f"{distinct} different whole numbers under that name" if IDENTIFIER_NAME.fullmatch(name) else None
     if not all(isinstance(cell, str) for cell in seen) or any(_is_number(cell) for cell in seen):
         return None
-    if distinct == len(cells) or (distinct > MOST_LABELS and 2 * distinct > len(cells)):
-        return f"{distinct} different texts in {len(cells)} rows"
-    return None
+    return f"{distinct} different texts in {len(cells)} rows"
 
 
 def _is_number(cell: str) -> bool:

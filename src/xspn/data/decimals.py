@@ -63,9 +63,9 @@ def with_decimal_points(
 
 
 def _has_numbers_with_commas(cells: Sequence[Any]) -> bool:
-    seen = [cell for cell in cells if cell is not None]
-    if not any(isinstance(cell, str) and is_comma_number(cell) for cell in seen):
+    if not any(isinstance(cell, str) and "," in cell and is_comma_number(cell) for cell in cells):
         return False
+    seen = [cell for cell in cells if cell is not None]
     return all(isinstance(cell, str) and (is_comma_number(cell) or NUMBER.fullmatch(cell)) for cell in seen)
 
 

@@ -16,12 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from xspn.core.checks import first_double, one_of, whole_number
+from xspn.core.checks import first_double, is_missing, one_of, whole_number
 from xspn.core.errors import DataError, ParameterError, TableWarning, counted, default_name
 from xspn.core.memory import need_memory
 from xspn.data.binary_files import excel_rows, npz_columns, parquet_columns, unpacked
 from xspn.data.decimals import DECIMALS, NUMBER, is_comma_number, with_decimal_points
-from xspn.data.frames import EXCEL_ENDINGS, PARQUET_ENDINGS
+from xspn.data.frames import EXCEL_ENDINGS, PARQUET_ENDINGS, Frame
 from xspn.data.layouts import (
     ABSENT,
     LAYOUTS,
@@ -91,7 +91,7 @@ class ReadOptions:
 
 
 def read_table(
-    path: str | os.PathLike[str],
+    source: Any,
     *,
     layout: str = "auto",
     row: str | Sequence[str] = (),
@@ -102,7 +102,8 @@ def read_table(
     r"""Return the table of a file, for `fit` and for every question that takes a table.
 
     Args:
-        path: The file: CSV and similar text (also .gz), Excel, Parquet or npz.
+        source: The path of a file: CSV and similar text (also .gz), Excel, Parquet or npz. Or a DataFrame, or lists of
+            items, one for each basket.
         layout: "wide", "baskets" (the items of a basket in each line), "long" (a line for each row and item) or "auto".
         row: The columns of a long table that tell rows apart; naming columns makes the layout "long".
         item: The column of a long table whose values become columns.
@@ -115,13 +116,27 @@ def read_table(
         >>> _ = shop.write_text("milk,bread\nbeer\nbread,milk,beer\n")
         >>> read_table(shop, layout="baskets").names
         ('milk', 'bread', 'beer')
+        >>> read_table([["milk", "bread"], ["beer"], ["bread"]], layout="baskets").cells
+        ([1, 0, 0], [1, 0, 1], [0, 1, 0])
     """
     long = LongColumns((row,) if isinstance(row, str) else tuple(row), item, value)
     try:
         chosen = ReadOptions(layout=layout, long=long, **options)
     except TypeError as error:
         raise ParameterError(f"read_table: {str(error).replace('ReadOptions.__init__() got an ', '')}") from error
-    return read_path(path, "table", chosen)
+    if isinstance(source, str | os.PathLike):
+        return read_path(source, "table", chosen)
+    frame = Frame.of(source)
+    if frame is not None:
+        columns = ([None if is_missing(cell) else cell for cell in frame.cells(j)] for j in range(frame.shape[1]))
+        names = tuple(str(frame.name(j)) for j in range(frame.shape[1]))
+        return _said(_laid_out(TableFile("table", names, tuple(columns)), chosen))
+    if not isinstance(source, list | tuple) or not all(isinstance(own, list | tuple | set) for own in source):
+        raise DataError(f"table: expected a path, a DataFrame or lists of items, found {type(source).__name__}")
+    if chosen.layout != "baskets":
+        raise ParameterError(f"layout: lists are read as 'baskets', not as {chosen.layout!r}; pass an array to fit")
+    rows = [(number, list(own)) for number, own in enumerate(source)]
+    return _pivoted(basket_table(rows, "table", (), False, chosen.min_support), "table", "baskets")
 
 
 def read_table_file(path: str, options: ReadOptions | None = None) -> TableFile:
@@ -153,8 +168,13 @@ def read_path(path: str | os.PathLike[str], what: str, options: ReadOptions | No
         found = read_table_file(os.fspath(path), options)
     except OSError as error:
         raise DataError(f"{what}: {path!s}: {(error.strerror or str(error)).lower()}") from error
+    return _said(found)
+
+
+def _said(found: TableFile) -> TableFile:
+    """Tell what was recognized in a table by warnings."""
     for note in found.notes:
-        warnings.warn(note, TableWarning, stacklevel=3)
+        warnings.warn(note, TableWarning, stacklevel=4)
     return found
 
 
@@ -226,8 +246,9 @@ def _are_numbers_apart_by_spaces(rows: Rows) -> bool:
 def _table_of_rows(rows: Rows, source: str, options: ReadOptions, missing: Collection[str]) -> TableFile:
     """Return the table of rows of cells, in whatever layout they are."""
     layout = "long" if options.long or options.absent is not None else options.layout
-    if layout == "baskets" or (layout == "auto" and _are_baskets(rows, missing)):
-        return _pivoted(basket_table(rows, source, missing, options.header, options.min_support), source, layout)
+    unknown = frozenset(missing)
+    if layout == "baskets" or (layout == "auto" and _are_baskets(rows, unknown)):
+        return _pivoted(basket_table(rows, source, unknown, options.header, options.min_support), source, layout)
     width = len(rows[0][1])
     for line, row in rows:
         if len(row) != width:
@@ -242,7 +263,6 @@ def _table_of_rows(rows: Rows, source: str, options: ReadOptions, missing: Colle
     body = rows[1:] if has_header else rows
     if not body:
         raise DataError(f"{source}: there is a header and nothing below it")
-    unknown = frozenset(missing)
     cells = tuple([None if row[j] is None or row[j] in unknown else row[j] for _, row in body] for j in range(width))
     found = TableFile(source, names, cells, [line for line, _ in body])
     plain, changed = with_decimal_points(cells, options.decimal, source, found.place)
@@ -259,7 +279,7 @@ def _are_baskets(rows: Rows, missing: Collection[str]) -> bool:
     """Whether rows are certainly baskets: lines of different lengths, or padded with empty cells and not of numbers."""
     if len({len(row) for _, row in rows}) > 1:
         return looks_like_baskets(rows, missing)
-    cells = [cell for _, row in rows for cell in row[1:] if cell is not None and cell not in missing]
+    cells = (cell for _, row in rows for cell in row[1:] if cell is not None and cell not in missing)
     if len(rows[0][1]) < 3 or any(not isinstance(cell, str) or NUMBER.fullmatch(cell) for cell in cells):
         return False  # the first cell may be the number of items
     return looks_like_baskets(rows, missing)
