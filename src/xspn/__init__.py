@@ -11,6 +11,7 @@ from xspn._version import __version__
 if TYPE_CHECKING:
     from xspn.circuit import Circuit as Circuit
     from xspn.core.errors import XSPNError as XSPNError
+    from xspn.data import read_table as read_table
     from xspn.estimators import MEVM as MEVM
     from xspn.estimators import XSPN as XSPN
     from xspn.estimators import XSPNClassifier as XSPNClassifier
@@ -59,6 +60,7 @@ _HOMES = {
     "exchangeable_groups": "xspn.learning.exchangeability.public",
     "load": "xspn.io",
     "report": "xspn.reports",
+    "read_table": "xspn.data",
     "save": "xspn.io",
 }
 

@@ -14,6 +14,7 @@ from xspn.core.arrays import FloatArray
 from xspn.core.checks import Names
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import RandomState, generator
+from xspn.data.attributes import attributes_of
 from xspn.data.domain import Domain, Labels
 from xspn.data.provenance import Provenance
 from xspn.data.schema import Schema, is_table
@@ -28,7 +29,7 @@ from xspn.inference.oracle import Oracle
 from xspn.inference.segments import ContextChoice, Segments, segments_of
 from xspn.learning.em import EMOptions, fit_parameters
 from xspn.leaves import Leaf, Smoothing
-from xspn.questions import Answer, Answers, Posterior, probabilities
+from xspn.questions import Answer, Answers, NextItem, Posterior, probabilities, recommendations
 from xspn.questions.events import CountOf
 from xspn.web import notebook_html, write_page
 
@@ -146,6 +147,40 @@ class Queries(ABC):
             ['ann=1', 'bob=1']
         """
         return probabilities(self.backend, self.schema, target, given, top)
+
+    def recommend(
+        self,
+        basket: Any,
+        k: int = 10,
+        *,
+        given: Any = None,
+        items: str | Iterable[Variable] | None = None,
+        exclude: Iterable[Variable] = (),
+    ) -> list[NextItem] | list[list[NextItem]]:
+        """Return the k likeliest next items: P(item is the one more | the basket and exactly one more item).
+
+        Args:
+            basket: A list of items, by name or column; or several: a list of such lists, or a table whose ones are in
+                the basket. Items that are not in it are open.
+            k: How many items.
+            given: What is known of other columns: a mapping {variable: value}, or a text such as "day=Saturday".
+            items: The columns that are items, by name, index or pattern; by default all that mean no and yes.
+            exclude: Items that are not recommended.
+
+        Returns:
+            For one basket a list of `NextItem` (`item`, `probability`, `lift`), the likeliest first; for several a list
+            of such lists.
+
+        Examples:
+            >>> from xspn import Bernoulli, Exchangeable, Product
+            >>> pair = Exchangeable([0, 1], log_weights=np.log([0.5, 0.05, 0.4]))
+            >>> c = Circuit(Product([pair, Bernoulli(2, p=0.5)]), names=["bread", "butter", "soap"])
+            >>> for item in c.recommend(["bread"]):
+            ...     print(item)
+            butter 0.8889 (lift 1.88)
+            soap 0.1111 (lift 0.211)
+        """
+        return recommendations(self.backend, self.schema, basket, k, given, items, exclude)
 
     def sample(self, n: int | None = None, *, given: Any = None, random_state: RandomState = None) -> FloatArray:
         """Return n random rows; with `given`, random completions of its rows (n of each if n is given)."""
@@ -349,6 +384,24 @@ class Circuit(Queries):
             ['dry']
         """
         return self._schema.decode(self._schema.encode(rows, "rows"))
+
+    def with_attributes(self, source: Any) -> "Circuit":
+        """Return the circuit with what is known of its columns, such as the party of a member or the shelf of an item.
+
+        Explanations and drawings say what columns of a block have in common, and model files keep it.
+
+        Args:
+            source: The path of a table with a row for each column, one of whose columns has the names; or a mapping
+                {attribute: {column: value}}.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> c = Circuit(Bernoulli(0, p=0.4), names=["ann"]).with_attributes({"party": {"ann": "left"}})
+            >>> c.schema.attributes
+            (('party', ('left',)),)
+        """
+        own = attributes_of(source, self._schema.shown_names)
+        return Circuit.of_schema(self._graph, replace(self._schema, attributes=own), self._provenance)
 
     def moments(self) -> Moments:
         """Return means and covariances of all variables."""

@@ -8,7 +8,7 @@ from xspn import Bernoulli, Circuit, Product
 from xspn.core.checks import first_double, place_of, same_columns
 from xspn.core.errors import DataError
 from xspn.data.column_types import _hosts
-from xspn.data.files import parse_csv
+from xspn.data.files import ReadOptions, parse_csv
 from xspn.data.frames import names_of
 
 MANY = 500
@@ -72,7 +72,7 @@ def test_the_first_name_that_occurs_again_is_named():
     assert first_double(["a", "b", "c", "b", "a"]) == "a"
     assert first_double(["a", "b"]) is None
     with pytest.raises(DataError, match="'b' occurs twice"):
-        parse_csv("a,b,b\n1,2,3\n", "t.csv", None, True, ())
+        parse_csv("a,b,b\n1,2,3\n", "t.csv", ReadOptions(header=True))
 
 
 def test_all_variables_of_a_wide_circuit_are_found_by_name(names):

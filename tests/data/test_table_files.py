@@ -13,7 +13,7 @@ from xspn.data.write import rendered
 
 
 def table(text, **options):
-    return parse_csv(text, "t.csv", **options)
+    return parse_csv(text, "t.csv", ReadOptions(**options))
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -26,7 +26,8 @@ def test_the_delimiter_is_found(delimiter):
 
 def test_commas_inside_of_cells():
     found = table('a;b\n"1;5";2,5\n3;4,0\n')
-    assert found.cells == (["1;5", "3"], ["2,5", "4,0"])
+    assert found.cells == (["1;5", "3"], ["2.5", "4.0"])
+    assert table('a;b\n"1;5";2,5\n3;4,0\n', decimal=".").cells == (["1;5", "3"], ["2,5", "4,0"])
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ CELL = st.text(
 def test_what_is_written_is_read_again(rows):
     columns = [list(column) for column in zip(*rows, strict=True)]
     text = rendered(["first name", "second"], columns, "csv").decode()
-    found = parse_csv(text, "t.csv", delimiter=",", header=True, missing=())
+    found = parse_csv(text, "t.csv", ReadOptions(delimiter=",", header=True, layout="wide", decimal="."), missing=())
     assert found.cells == tuple(columns)
 
 

@@ -21,8 +21,10 @@ from xspn.cli.inputs import (
     excluded,
     on_cluster,
     read_table,
+    say_notes,
     seed_of,
     stays_out_of_core,
+    without_identifiers,
 )
 from xspn.cli.output import (
     STDOUT,
@@ -65,6 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help="the model file; - is standard output")
     parser.add_argument("--valid", metavar="FRACTION", help=VALID)
     parser.add_argument("--target", metavar="NAME", help="learn a classifier: a circuit for each value of this column")
+    parser.add_argument(
+        "--attributes",
+        metavar="TABLE",
+        help="what is known of the columns (party, shelf, group): a row for each, their names in one of its columns",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--verbose", action="store_true", help="show progress")
     add_cluster_option(parser, "learn")
@@ -116,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
     from xspn.io.json_format import to_json
 
     table_of_its_own = args.valid if args.valid is not None and _fraction(args.valid) is None else None
-    check_outputs((args.output, args.checkpoint), (args.table, table_of_its_own))
+    check_outputs((args.output, args.checkpoint), (args.table, table_of_its_own, args.attributes))
     with on_cluster(args.cluster):
         learned = _learned(args, seed_of(args))
         if args.output != STDOUT:  # before anything else is done: nothing learned is lost for want of a number
@@ -143,15 +150,24 @@ def _learned(args: argparse.Namespace, seed: int) -> "LearnedModel":
         return learn_on_cluster(args, settings)
     if args.checkpoint is not None:
         raise ParameterError("--checkpoint: only for Parquet files that a cluster reads; add --cluster local")
-    cells = excluded(read_table(args.table, args), args.exclude)
+    whole = excluded(read_table(args.table, args), args.exclude)
+    cells = without_identifiers(whole, args, [] if args.target is None else [args.target])
     table = cells.read(domains_of(cells, args.domains))
+    if args.attributes is not None:
+        table = table.with_attributes(args.attributes)
+        known = list(zip(*(values for _, values in table.schema.attributes), strict=True))
+        lacking = [name for name, own in zip(cells.names, known, strict=True) if not any(own)]
+        if lacking:
+            which = f"{counted(len(lacking), 'column')}: {abridged(lacking)}"
+            say_notes([f"{args.attributes}: nothing about {which}"])
     target = None if args.target is None else cells.index(args.target)
     train, valid = _split(table, args, seed)
     learned = learn_model(train, valid, settings, target)
-    fraction, known = None if args.valid is None else _fraction(args.valid), learned.circuit.provenance
-    if fraction is None or valid is None or known is None:
+    fraction, provenance = None if args.valid is None else _fraction(args.valid), learned.circuit.provenance
+    if fraction is None or valid is None or provenance is None:
         return learned
-    return replace(learned, circuit=learned.circuit.with_provenance(known.with_held_out(fraction, seed, len(valid))))
+    held_out = provenance.with_held_out(fraction, seed, len(valid))
+    return replace(learned, circuit=learned.circuit.with_provenance(held_out))
 
 
 def _split(table: "Table", args: argparse.Namespace, seed: int) -> "tuple[Table, Table | None]":

@@ -3,11 +3,12 @@
 import argparse
 import codecs
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xspn.cli.output import say
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.names import matching as places_of
 
@@ -31,12 +32,14 @@ def add_model_and_table(parser: argparse.ArgumentParser) -> None:
 
 def add_training_table(parser: argparse.ArgumentParser) -> None:
     """Add the table that something is learned from."""
-    parser.add_argument("table", metavar="TABLE", help="a table (csv, tsv, parquet, npz), or - for standard input")
+    parser.add_argument("table", metavar="TABLE", help="a table (csv, xlsx, parquet, npz, …), or - for standard input")
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
     """Add how text tables are read."""
-    group = parser.add_argument_group("how the table is read", "CSV and similar text, .parquet and .npz are recognized")
+    group = parser.add_argument_group(
+        "how the table is read", "CSV and similar text (also .gz), .xlsx, .parquet and .npz are recognized"
+    )
     group.add_argument("--delimiter", metavar="CHAR", help="what separates cells (default: detected)")
     group.add_argument(
         "--header",
@@ -46,11 +49,33 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--missing", nargs="+", default=[], metavar="TEXT", help="further texts for missing values")
     group.add_argument("--encoding", default="utf-8", help="default: utf-8")
+    group.add_argument("--decimal", metavar="SIGN", help="the decimal sign of numbers, . or , (default: detected)")
+    group.add_argument("--sheet", metavar="NAME", help="the sheet of an Excel file (default: the first)")
+    group.add_argument(
+        "--layout",
+        choices=("auto", "wide", "baskets", "long"),
+        default="auto",
+        help="wide: plain rows and columns; baskets: the items of a basket in each line; long: a line for each row and "
+        "item (default: auto recognizes what is certain)",
+    )
+    group.add_argument("--row", nargs="+", default=[], metavar="NAME", help="long: the columns that tell rows apart")
+    group.add_argument("--item", metavar="NAME", help="long: the column whose values become columns")
+    group.add_argument("--value", metavar="NAME", help="long: the column whose values become cells, such as votes")
+    group.add_argument(
+        "--absent",
+        choices=("0", "missing"),
+        help="long: what an item that a row does not list is (default: 0 without values or with quantities, which "
+        "become 0 and 1; otherwise missing)",
+    )
+    group.add_argument(
+        "--min-support", type=int, default=1, metavar="ROWS", help="baskets, long: leave out items of fewer rows"
+    )
 
 
-def read_table(path: str, args: argparse.Namespace) -> "TableFile":
-    """Read the table of a command."""
+def read_table(path: str, args: argparse.Namespace, quiet: bool = False) -> "TableFile":
+    """Read the table of a command, and say what was recognized in it unless that is quite as expected."""
     from xspn.data import ReadOptions, read_table_file
+    from xspn.data.layouts import LongColumns
 
     delimiter = "\t" if args.delimiter == "\\t" else args.delimiter
     if delimiter is not None and len(delimiter) != 1:
@@ -59,7 +84,35 @@ def read_table(path: str, args: argparse.Namespace) -> "TableFile":
         codecs.lookup(args.encoding)
     except LookupError as error:
         raise ParameterError(f"--encoding: unknown encoding {args.encoding!r}") from error
-    return read_table_file(path, ReadOptions(delimiter, args.header, tuple(args.missing), args.encoding))
+    if args.decimal not in (None, ".", ","):
+        raise ParameterError(f"--decimal: expected . or , found {args.decimal!r}")
+    if args.min_support < 1:
+        raise ParameterError(f"--min-support: expected a number of rows of at least 1, found {args.min_support}")
+    long = LongColumns(tuple(args.row), args.item, args.value)
+    if (long or args.absent is not None) and args.layout not in ("auto", "long"):
+        raise ParameterError(f"--row, --item, --value, --absent: for long tables, not for --layout {args.layout}")
+    options = ReadOptions(
+        delimiter,
+        args.header,
+        tuple(args.missing),
+        args.encoding,
+        args.layout,
+        args.decimal,
+        args.sheet,
+        long,
+        args.absent,
+        args.min_support,
+    )
+    found = read_table_file(path, options)
+    if not quiet:
+        say_notes(found.notes, "--layout wide reads it as it is" if args.layout == "auto" and found.is_listed else "")
+    return found
+
+
+def say_notes(notes: Sequence[str], hint: str = "") -> None:
+    """Say what was recognized in a table, where answers are not disturbed by it."""
+    for note in notes:
+        say(f"xspn: note: {note}{f' ({hint})' if hint else ''}", error=True)
 
 
 def read_model(path: str) -> "tuple[Circuit, dict[str, Any]]":
@@ -118,6 +171,17 @@ def excluded(table: "TableFile", patterns: list[str]) -> "TableFile":
     """Return the table without the columns that were excluded."""
     dropped = {table.names[j] for pattern in patterns for j in matching(pattern, table.names, "--exclude")}
     return table.without(dropped) if dropped else table
+
+
+def without_identifiers(table: "TableFile", args: argparse.Namespace, kept: Sequence[str] = ()) -> "TableFile":
+    """Return the table without columns that look like row identifiers, saying so; those that are named stay."""
+    asked = [text.rpartition("=")[0] for text in args.domains]
+    if any(not name for name in asked):
+        return table  # one type for all columns
+    named = [table.names[j] for name in asked for j in places_of(name, table.names)]
+    found = table.without_identifiers([*named, *kept])
+    say_notes(found.notes[len(table.notes) :], "--domains NAME=categorical keeps it")
+    return found
 
 
 def domains_of(table: "TableFile", texts: list[str]) -> Any:

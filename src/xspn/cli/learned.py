@@ -22,7 +22,7 @@ from xspn.inference.composition import Composition
 from xspn.learning.policy import Operation
 from xspn.learning.trace import Trace, TraceEntry, describe_test
 
-NOT_OUT_OF_CORE = ("target", "domains", "delimiter", "missing")
+NOT_OUT_OF_CORE = ("target", "domains", "delimiter", "missing", "attributes", "row", "item", "value", "absent")
 
 
 @dataclass(frozen=True)

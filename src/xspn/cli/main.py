@@ -24,6 +24,7 @@ COMMANDS = {
     "fit": "learn a model from a table",
     "score": "say how probable rows are",
     "query": "ask what is probable, given what is known",
+    "recommend": "say which items go with a basket",
     "sample": "draw random rows",
     "impute": "fill missing cells",
     "classify": "predict one column from the others",
@@ -41,6 +42,10 @@ COMMANDS = {
 HINTS = {
     "identifier": "on the command line: --exclude NAME, or --domains NAME=categorical",
     "text among numbers": "on the command line: --missing TEXT, or --domains NAME=categorical",
+    "layout": "on the command line: --layout long, baskets or wide",
+    "ragged": "if each line is a basket of items: --layout baskets",
+    "long columns": "on the command line: --row NAME --item NAME, and --value NAME",
+    "decimal": "on the command line: --decimal , or --decimal .",
     "encoding": "on the command line: --encoding NAME",
 }
 

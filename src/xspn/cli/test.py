@@ -8,7 +8,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import add_column_options, add_table_options, add_training_table, domains_of, excluded, read_table
+from xspn.cli.inputs import (
+    add_column_options,
+    add_table_options,
+    add_training_table,
+    domains_of,
+    excluded,
+    read_table,
+    without_identifiers,
+)
 from xspn.cli.output import abridged, check_outputs, check_picture, print_aligned, print_json, save_picture, say
 from xspn.core.errors import ParameterError
 
@@ -36,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         raise ParameterError(f"--level: expected a number between 0 and 1, found {args.level}")
     check_picture(args.picture)
     check_outputs([args.picture], [args.table])
-    cells = excluded(read_table(args.table, args), args.exclude)
+    cells = without_identifiers(excluded(read_table(args.table, args), args.exclude), args)
     table, names = cells.read(domains_of(cells, args.domains)), cells.names
     one_type = len(names) > 1 and len(set(column_types(table))) == 1
     whole = exchangeability_test(table) if one_type else None

@@ -108,6 +108,10 @@ class AgreementWarning(UserWarning):
     """A fitted model that disagrees with its table about a column's mean, deviation, quantiles or frequencies."""
 
 
+class TableWarning(UserWarning):
+    """What was recognized in a table: a layout that was made wide, decimal commas, a column that was left out."""
+
+
 def counted(number: int, noun: str) -> str:
     """Return how many there are of something.
 

@@ -21,6 +21,7 @@ for all columns; a mapping from names or indices to words, lists of labels in or
 or a list with one of these (or None) for each column. With one word for all columns they share one scale.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,6 +36,8 @@ from xspn.data.domain import EXACT_WHOLE, Domain, Label, Labels, Place, checked_
 MOST_STEPS = 32  # whole numbers below this are steps of a scale; larger ones are measured
 MOST_CODES = 1024  # numbers below this may be codes if the user says so
 MOST_LABELS = 100  # more labels than this, in more than half as many rows, are identifiers
+FEWEST_IDENTIFIED = 20  # rows that differ in a column; fewer may do so by chance
+IDENTIFIER_NAME = re.compile(r"(?i:(^|.*[\W_])(id|uuid|guid|index|idx|key|nr|no|row)$)|.*[a-z](Id|ID)$|(?i:unnamed: 0)")
 WORDS = ("binary", "categorical", "ordinal", "real")
 
 
@@ -134,6 +137,44 @@ def _type_of(cell: Any) -> str:
     if isinstance(cell, bool | np.bool_):
         return "truth value"
     return "number" if isinstance(cell, int | float | np.integer | np.floating) else "object"
+
+
+def identifier(name: str, cells: Sequence[Any]) -> str | None:
+    """Return why the cells of a file's column look like identifiers of its rows; None if they do not.
+
+    Texts of which nearly each is another; whole numbers that count the rows, or that are all different under a name
+    such as id, customer_id or index.
+
+    Examples:
+        >>> identifier("name", [f"person {i}" for i in range(300)])
+        '300 different texts in 300 rows'
+        >>> numbers = [str(7 * i) for i in range(30)]
+        >>> identifier("order_id", numbers), identifier("income", numbers)
+        ('30 different whole numbers under that name', None)
+    """
+    seen = [cell for cell in cells if cell is not None]
+    distinct = len(set(seen)) if len(seen) >= FEWEST_IDENTIFIED else 0
+    if distinct < len(cells) and (distinct <= MOST_LABELS or 2 * distinct <= len(cells)):
+        return None
+    whole = [str(cell) for cell in seen if isinstance(cell, str | int | np.integer) and str(cell).isdigit()]
+    if len(whole) == len(seen):
+        if distinct < len(cells):
+            return None
+        numbers = [int(cell) for cell in whole]
+        if numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+            return "it counts the rows"
+        return f"{distinct} different whole numbers under that name" if IDENTIFIER_NAME.fullmatch(name) else None
+    if not all(isinstance(cell, str) for cell in seen) or any(_is_number(cell) for cell in seen):
+        return None
+    return f"{distinct} different texts in {len(cells)} rows"
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ OF_NUMBERS = ("bool", "int", "uint", "float", "double", "halffloat", "decimal", 
 CATEGORY = "category"
 PANDAS = "pandas"
 PARQUET_ENDINGS = (".parquet", ".pq")
-OTHER_ENDINGS = (".csv", ".tsv", ".txt", ".data", ".npz")
+EXCEL_ENDINGS = (".xlsx", ".xlsm")
+OTHER_ENDINGS = (".csv", ".tsv", ".txt", ".data", ".dat", ".npz", ".gz", *EXCEL_ENDINGS)
 GATHER_CELLS = 10_000_000  # of a collection that is gathered, unless Dask is configured otherwise (`xspn.gather_cells`)
 PATTERN = "*?["  # what a path has that stands for several files
 

@@ -32,6 +32,8 @@ from xspn.data.frames import (
     pandas_column,
 )
 
+Attributes = tuple[tuple[str, tuple[str | None, ...]], ...]  # names, and a value or None for each column
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -42,6 +44,7 @@ class Schema:
         names: The names, if there are any.
         labels: What the codes 0..k−1 stand for, or None where they stand for themselves.
         dtypes: The type of a DataFrame's column, or None where the table was not one.
+        attributes: What is known of the columns themselves, such as the party of a member; see `xspn.data.attributes`.
         library: The library whose DataFrames tables are decoded to, "pandas", "polars", …; None if there was none.
     """
 
@@ -50,6 +53,7 @@ class Schema:
     labels: tuple[Labels | None, ...]
     dtypes: tuple[str | None, ...]
     library: str | None = field(default=None, compare=False)  # how tables are shown, not what they hold
+    attributes: Attributes = field(default=(), compare=False)
 
     @classmethod
     def of(
@@ -59,14 +63,18 @@ class Schema:
         labels: Mapping[Any, Iterable[Any]] | Sequence[Iterable[Any] | None] | None = None,
         dtypes: Sequence[str | None] | None = None,
         library: str | None = None,
+        attributes: Attributes = (),
     ) -> "Schema":
-        """Return the schema after checking that names, labels and types fit the domains."""
+        """Return the schema after checking that names, labels, types and attributes fit the domains."""
         own = tuple(domains)
         checked = _checked_names(names, len(own))
         types = (None,) * len(own) if dtypes is None else tuple(dtypes)
         if len(types) != len(own):
             raise StructureError(f"circuit: {len(own)} columns need as many types, found {len(types)}")
-        return cls(own, checked, _checked_labels(labels, own, checked), types, library)
+        for name, values in attributes:
+            if len(values) != len(own):
+                raise StructureError(f"circuit: {len(own)} columns need as many of {name!r}, found {len(values)}")
+        return cls(own, checked, _checked_labels(labels, own, checked), types, library, attributes)
 
     def over(self, domains: Sequence[Domain | None]) -> "Schema":
         """Return the schema of another circuit for the same tables; which values are ordered, leaves do not know."""
@@ -83,7 +91,8 @@ class Schema:
             name += "_"
         names = None if self.names is None else [*self.names, name]
         domains = [*self.domains, Domain(n_classes)]
-        return Schema.of(domains, names, [*self.labels, labels], [*self.dtypes, None], self.library)
+        attributes = tuple((own, (*values, None)) for own, values in self.attributes)
+        return Schema.of(domains, names, [*self.labels, labels], [*self.dtypes, None], self.library, attributes)
 
     def take(self, order: Sequence[int]) -> "Schema":
         """Return the schema of some columns, in this order."""
@@ -93,6 +102,7 @@ class Schema:
             tuple(self.labels[j] for j in order),
             tuple(self.dtypes[j] for j in order),
             self.library,
+            tuple((name, tuple(values[j] for j in order)) for name, values in self.attributes),
         )
 
     def with_codes(self, column: int, codes: Sequence[int]) -> "Schema":
@@ -101,7 +111,7 @@ class Schema:
         plain = self.labels[column] is None and own == list(range(len(own)))
         domains, labels = list(self.domains), list(self.labels)
         domains[column], labels[column] = Domain(len(codes)), None if plain else tuple(own)
-        return Schema.of(domains, self.names, labels, self.dtypes, self.library)
+        return Schema.of(domains, self.names, labels, self.dtypes, self.library, self.attributes)
 
     def __len__(self) -> int:
         return len(self.domains)

@@ -1,6 +1,7 @@
 """`Table`: rows of codes and the schema that they are coded by, made once of whatever a user hands in."""
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from xspn.core.arrays import AnyArray
 from xspn.core.checks import Names, as_array, cell_name, column_index, table
-from xspn.core.errors import DataError, ParameterError
+from xspn.core.errors import DataError, ParameterError, TableWarning
 from xspn.data.column_types import (
     ColumnSpec,
     ParsedColumn,
@@ -73,7 +74,7 @@ class Table:
         if isinstance(X, str | os.PathLike):
             from xspn.data.files import read_path
 
-            X = read_path(X, "X")
+            X = _without_identifiers(read_path(X, "X"), domains if binarize is None else "binary")
         found = X if is_coded(X) else None
         if found is not None and not isinstance(found, Table):
             found = found.read(None if binarize is not None else domains)
@@ -110,6 +111,13 @@ class Table:
         """Return a binary table as bytes: 0, 1, and 2 where a value is missing, if that is allowed."""
         return binary_table(self.codes, self.schema.names, allow_missing)
 
+    def with_attributes(self, source: Any) -> "Table":
+        """Return the table with what is known of its columns; see `xspn.data.attributes.attributes_of`."""
+        from xspn.data.attributes import attributes_of
+
+        own = attributes_of(source, self.schema.shown_names)
+        return replace(self, schema=replace(self.schema, attributes=own))
+
     def encoded_by(self, schema: Schema) -> AnyArray:
         """Return the rows as codes of another schema: as they are if it is the same, by their labels otherwise."""
         own = self.schema
@@ -143,6 +151,16 @@ class Table:
                     f"{LEAST_RANGE:g} vanish when squared; multiply the column by a constant"
                 )
         return self
+
+
+def _without_identifiers(file: Any, domains: Any) -> Any:
+    """Return a file's table without identifiers of rows that `domains` does not mention; a warning tells."""
+    if domains is not None and not isinstance(domains, Mapping):
+        return file
+    found = file.without_identifiers([str(name) for name in domains or ()])
+    for note in found.notes[len(file.notes) :]:
+        warnings.warn(f"{note}; say what it holds by domains to keep it", TableWarning, stacklevel=4)
+    return found
 
 
 def refuse_unreadable(X: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from xspn.core.errors import DataError, MissingExtraError, ParameterError
 from xspn.core.files import json_value, write_bytes
-from xspn.data.files import NUMBER
+from xspn.data.decimals import NUMBER
 
 STDOUT = "-"
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a text begins with that spreadsheets compute

@@ -1,6 +1,6 @@
 """What estimators have in common: tables read by scikit-learn's rules, scores, samples, marginals, imputation."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
@@ -27,7 +27,7 @@ from xspn.learning.memory import OTHERWISE
 from xspn.learning.source import TrainingData
 from xspn.learning.table_data import TableData
 from xspn.leaves.transformed import scales_of
-from xspn.questions import Answer, Answers
+from xspn.questions import Answer, Answers, NextItem
 
 Query = TypeVar("Query", bound=Callable[..., Any])
 Form = Callable[[Any], dict[str, Any]]  # a fitted estimator → the form of a lazy answer: its width, type or template
@@ -288,6 +288,36 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return self.circuit_.probability(target, given, top)
+
+    def recommend(
+        self,
+        basket: Any,
+        k: int = 10,
+        *,
+        given: Any = None,
+        items: str | Iterable[int | str] | None = None,
+        exclude: Iterable[int | str] = (),
+    ) -> list[NextItem] | list[list[NextItem]]:
+        """Return the k likeliest next items of a basket, or of each of several; see `Circuit.recommend`.
+
+        Args:
+            basket: A list of items; or several: a list of such lists, or a table whose ones are in the basket.
+            k: How many items.
+            given: What is known of other columns.
+            items: The columns that are items; by default all that mean no and yes.
+            exclude: Items that are not recommended.
+
+        Examples:
+            >>> from xspn import XSPN
+            >>> baskets = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [1, 1, 1], [0, 0, 1]] * 20)
+            >>> XSPN(random_state=0).fit(baskets).recommend([0], k=1)[0].item
+            'X1'
+        """
+        check_is_fitted(self)
+        rows = (
+            basket if isinstance(basket, str | Mapping | list | tuple | set | frozenset) else self._query_rows(basket)
+        )
+        return self.circuit_.recommend(rows, k, given=given, items=items, exclude=exclude)
 
     def explain(self, most: int = 8, names: Sequence[str] | None = None, full: bool = False) -> str:
         """Say in words what was found: contexts, what marks them, their blocks and the laws of these.

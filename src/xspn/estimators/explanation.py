@@ -12,6 +12,7 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.errors import counted, printable
 from xspn.core.names import listed
+from xspn.data.attributes import common_attributes
 from xspn.data.schema import Schema
 from xspn.graph.nodes import Node, Sum
 from xspn.inference.composition import Composition, Mark, Parts
@@ -341,8 +342,10 @@ class _Writer:
 
     def _named(self, node: Node, letters: int = 2 * LEAST_NAMES) -> str:
         names = [self.names[v] for v in node.scope]
-        text = self._room_for_names(names, letters)
-        return f"{text} ({len(names)})" if len(names) > 2 else text
+        common = common_attributes(self.schema, [*node.scope])
+        about = "".join(f"; {printable(name)} {printable(value)} {percent(part)}" for name, value, part in common)
+        text = self._room_for_names(names, max(letters - len(about), MARKED_NAMES))
+        return f"{text} ({len(names)}{about})" if len(names) > 2 else text
 
     def _block(self, block: Leaf) -> str:
         names = [self.names[v] for v in block.variables]

@@ -181,11 +181,11 @@ class XSPN(SegmentTransformer, LearnerParameters):
         """Learn the circuit.
 
         Args:
-            X: A table: an array, a DataFrame (pandas, polars, pyarrow), the path of a CSV, TSV or npz file, or a
-                `Table`; NaN, None or NA where a value is missing. The type of each column is inferred by the rules of
-                `xspn.data.column_types`, or given by the parameter `domains`. A Dask array or DataFrame, or the path of
-                a Parquet file or folder, is learned from out of core: by tests such a table must be binary unless it is
-                small enough to be gathered.
+            X: A table: an array, a DataFrame (pandas, polars, pyarrow), the path of a file (CSV and similar text,
+                Excel, npz), what `read_table` returns, or a `Table`; NaN, None or NA where a value is missing. The
+                type of each column is inferred by the rules of `xspn.data.column_types`, or given by the parameter
+                `domains`. A Dask array or DataFrame, or the path of a Parquet file or folder, is learned from out of
+                core: by tests such a table must be binary unless it is small enough to be gathered.
             y: Ignored.
             X_valid: Validation rows: used to choose settings, with a quality other than "fast", and to score; their
                 mean log-likelihood becomes `valid_score_`.

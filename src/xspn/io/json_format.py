@@ -3,7 +3,8 @@
 ```
 {"format": "xspn-circuit", "schema": 2, "digest": "sha256 of everything else", "names": [...] or null,
  "domains": [{"cardinality": 2}, {"cardinality": 5, "ordered": true}, {"cardinality": null}, ...],
- "labels": [["no", "yes"], null, ...] or null, "dtypes": ["bool", null, ...] or null, "nodes": [
+ "labels": [["no", "yes"], null, ...] or null, "dtypes": ["bool", null, ...] or null,
+ "attributes": {"party": ["left", null, ...]} where there are any, "nodes": [
     {"type": "bernoulli", "variables": [0], "p": 0.4},
     {"type": "sum", "weights": [...], "children": [ids of earlier nodes]}, ...]}
 ```
@@ -159,19 +160,22 @@ def to_json(circuit: Circuit, indent: int | None = None, notes: dict[str, Any] |
     check_depth(notes, "notes")
     content: dict[str, Any] = {**head_of_columns(own), "nodes": plain_nodes(circuit.graph)}
     ordered = any(domain is not None and domain.ordered for domain in own.domains)
-    schema = 2 if ordered or notes or content["labels"] or content["dtypes"] else 1
-    content = {key: content[key] for key in KEYS[schema]} | ({"notes": notes} if notes else {})
+    schema = 2 if ordered or notes or own.attributes or content["labels"] or content["dtypes"] else 1
+    kept = (*KEYS[schema], "attributes") if "attributes" in content else KEYS[schema]
+    content = {key: content[key] for key in kept} | ({"notes": notes} if notes else {})
     head = {"format": FORMAT, "schema": schema, "digest": _digest(content)}
     return json.dumps({**head, **content}, indent=indent, allow_nan=False, ensure_ascii=False)
 
 
 def head_of_columns(columns: Schema) -> dict[str, Any]:
     """Return what a file holds of the columns, in plain values."""
+    attributes = {name: list(values) for name, values in columns.attributes}
     return {
         "names": None if columns.names is None else list(columns.names),
         "domains": [None if domain is None else domain.to_params() for domain in columns.domains],
         "labels": [own and list(own) for own in columns.labels] if any(columns.labels) else None,
         "dtypes": list(columns.dtypes) if any(columns.dtypes) else None,
+        **({"attributes": attributes} if attributes else {}),
     }
 
 
@@ -185,6 +189,12 @@ def columns_in_head(head: dict[str, Any], source: str) -> int:
         raise FormatError(f"{source}: some name is not a text; the file was altered")
     check_dtypes(head.get("dtypes") or (), source)
     check_columns(len(head["domains"]), source)
+    attributes = head.get("attributes", {})
+    if not isinstance(attributes, dict) or not all(
+        isinstance(own, list) and all(value is None or isinstance(value, str) for value in own)
+        for own in attributes.values()
+    ):
+        raise FormatError(f"{source}: 'attributes' are not texts for columns; the file was altered")
     return len(head["domains"])
 
 
@@ -193,7 +203,8 @@ def columns_of_head(head: dict[str, Any], domains: Sequence[Domain | None], sour
     ordered = [_ordered(domain, stored) for domain, stored in zip(domains, head["domains"], strict=True)]
     if head["domains"] != [None if domain is None else domain.to_params() for domain in ordered]:
         raise FormatError(f"{source}: the domains do not fit the leaves; the file was altered")
-    return Schema.of(ordered, head["names"], head.get("labels"), head.get("dtypes"))
+    attributes = tuple((name, tuple(values)) for name, values in head.get("attributes", {}).items())
+    return Schema.of(ordered, head["names"], head.get("labels"), head.get("dtypes"), attributes=attributes)
 
 
 def plain_nodes(graph: Graph) -> list[dict[str, Any]]:
@@ -284,7 +295,7 @@ def _parse(text: str, source: str) -> dict[str, Any]:
     missing = [key for key in ("digest", *KEYS[schema]) if key not in data]
     if missing:
         raise FormatError(f"{source}: {missing[0]!r} is missing; the file was altered")
-    own = (*KEYS[schema], "notes") if "notes" in data else KEYS[schema]
+    own = [*KEYS[schema], *(key for key in ("attributes", "notes") if key in data)]
     _check_content({key: data[key] for key in own}, data["digest"], source)
     return data
 

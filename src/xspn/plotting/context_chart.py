@@ -15,7 +15,7 @@ from xspn.inference.naming import context_names
 from xspn.inference.strength import ABSOLUTE, strength_of
 from xspn.leaves import Leaf
 from xspn.leaves.laws import percent
-from xspn.plotting.labels import Model, circuit_of, shown, variable_names
+from xspn.plotting.labels import Model, circuit_of, common_words, shown, variable_names
 from xspn.plotting.sketch import text_width
 from xspn.plotting.style import FAINT, GRAY, INK, PANEL, SERIES, look, panel_in_inches
 
@@ -237,10 +237,11 @@ class _Drawing:
             own = [self.names[v] for v in part.variables]
             law = part.law(own, lambda code: shown(self.circuit.schema.label(first, code)))
             strength = strength_of(part, self.circuit.schema.domains)
-            if strength is not None and strength.measure != ABSOLUTE and len(f"{law}; {strength}") <= LETTERS - 20:
+            if strength is not None and strength.measure != ABSOLUTE and len(f"{law}; {strength}") <= LETTERS - 27:
                 law = f"{law}; {strength}"
-        law = shortened(law, LETTERS - 20)
-        return f"{listed(names, max(20, LETTERS - len(law) - 8))} ({len(names)}): {law}"
+        law = shortened(law, LETTERS - 27)
+        about = common_words(self.circuit, [*part.scope])
+        return f"{listed(names, max(20, LETTERS - len(law) - len(about) - 8))} ({len(names)}{about}): {law}"
 
     def _histogram(self, axes: "Axes", part: Leaf | Sum, color: str, y: float) -> None:
         from matplotlib.patches import Rectangle

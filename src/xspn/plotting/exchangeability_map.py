@@ -108,8 +108,9 @@ def exchangeability_map(
         source: A circuit, an estimator that has learned one, or a matrix of numbers between 0 and 1 (such as p-values
             of pairs).
         names: The variables' names, if the source has none or others shall be shown.
-        groups: What is known about each variable (a party, a department): one value each, or {name: value}. It is shown
-            as colors at the edge, and has no influence on the order.
+        groups: What is known about each variable (a party, a department): one value each, or {name: value}; by default
+            the model's own attribute of few values, if it has one. It is shown as colors at the edge, and has no
+            influence on the order.
         threshold: Variables that are together for more than this fraction of rows, on average, form a group; found from
             the matrix by default.
         title: A title.
@@ -122,6 +123,7 @@ def exchangeability_map(
         >>> figure = exchangeability_map(np.eye(4), names=["ann", "bob", "cem", "dana"])
     """
     fractions, own_names = _fractions(source)
+    groups = _own_groups(source) if groups is None else groups
     shown_names = tuple(names) if names is not None else own_names
     if len(shown_names) != len(fractions):
         raise DataError(f"names: expected {len(fractions)}, one for each variable, found {len(shown_names)}")
@@ -147,6 +149,18 @@ def exchangeability_map(
         bar.set_label(f"{meaning}{framed}", fontsize=8, loc="left")
         bar.ax.tick_params(labelsize=7.5)
     return ax.figure  # type: ignore[return-value]
+
+
+def _own_groups(source: Any) -> list[str | None] | None:
+    """Return the first attribute of a model's variables that has few enough values for colors."""
+    if isinstance(source, np.ndarray):
+        return None
+    circuit = circuit_of(source)
+    for _, values in circuit.schema.attributes:
+        own = [values[v] for v in circuit.scope]
+        if 1 < len({value for value in own if value is not None}) <= len(SERIES):
+            return own
+    return None
 
 
 def _fractions(source: Any) -> tuple[FloatArray, tuple[str, ...]]:

@@ -1,12 +1,14 @@
 """What is written in a picture: names of variables and values of a model, in little room."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xspn.circuit import Circuit
 from xspn.core.errors import ParameterError, printable
 from xspn.core.names import listed, shortened
+from xspn.data.attributes import common_attributes
 from xspn.estimators.base import DensityEstimator
+from xspn.leaves.laws import percent
 from xspn.questions.grammar import conjunction
 
 Model = Circuit | DensityEstimator  # what a picture may be made of
@@ -30,6 +32,12 @@ def circuit_of(model: Any) -> Circuit:
 def variable_names(circuit: Circuit) -> tuple[str, ...]:
     """Return the variables' names, in one line each: X0, X1, … where they have none."""
     return tuple(map(shown, circuit.schema.shown_names))
+
+
+def common_words(circuit: Circuit, variables: Sequence[int]) -> str:
+    """Return what the attributes of some variables have in common, to go on with after their number."""
+    found = common_attributes(circuit.schema, variables)
+    return "".join(f"; {shown(name)} {shown(value)} {percent(part)}" for name, value, part in found)
 
 
 def value_text(circuit: Circuit, variable: int, code: int) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.names import names_within
 from xspn.plotting.facts import FAMILIES, Family, Segment
-from xspn.plotting.labels import value_text, variable_names
+from xspn.plotting.labels import common_words, value_text, variable_names
 from xspn.plotting.outline import OutlinePart
 from xspn.plotting.style import BLUE, FAINT, GRAY, GREEN, INK, ORANGE, PANEL, PAPER, PURPLE
 
@@ -282,7 +282,9 @@ class Overview:
         draw_glyph(axes, part, left, y)
         text = left + GLYPH[0] + 0.1
         axes.text(text, y - 0.075, description(part), va="center", fontsize=8, color=INK)
-        own = names_within([self.names[v] for v in part.variables], LETTERS)
+        about = common_words(self.circuit, part.variables).removeprefix("; ")
+        own = names_within([self.names[v] for v in part.variables], max(LETTERS - len(about), 12))
+        own += f" ({about})" if about else ""
         axes.text(text, y + 0.08, own, va="center", fontsize=6.8, color=GRAY)
 
     def _heads(self, axes: "Axes") -> None:

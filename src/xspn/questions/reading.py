@@ -10,8 +10,8 @@ from xspn.core.checks import suggestion
 from xspn.core.errors import DataError, EvidenceError, ParameterError, QuestionError
 from xspn.core.names import matching
 from xspn.data.domain import Domain, unknown_label
-from xspn.data.files import number_or_text
 from xspn.data.schema import Schema
+from xspn.data.table_file import number_or_text
 from xspn.leaves.events import Intervals
 from xspn.questions.events import Allowed, Codes, CountOf, Event, Key, plain_row
 from xspn.questions.grammar import (
