@@ -86,6 +86,19 @@ class Queries(ABC):
         """
         return queries.means(self.backend, self.schema.evidence(evidence), self.names)
 
+    def variances(self, evidence: Any = None) -> FloatArray:
+        """Return Var[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.
+
+        What is observed has variance 0, and columns outside the circuit give NaN. Without evidence there is one row.
+
+        Examples:
+            >>> from xspn import Gaussian, Sum
+            >>> c = Circuit(Sum([0.5, 0.5], [Gaussian(0, mean=-1.0, std=1.0), Gaussian(0, mean=1.0, std=1.0)]))
+            >>> c.variances().tolist()
+            [[2.0]]
+        """
+        return queries.variances(self.backend, self.schema.evidence(evidence), self.names)
+
     def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
         """Return the most probable completion of each row: `.values`, `.log_prob`, `.exact`.
 

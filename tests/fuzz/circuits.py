@@ -256,7 +256,7 @@ def check_marginals(asked, meaning, rows, logs, name):
     rows = rows[logs > LEAST_LOG_DENSITY]
     if not len(rows):
         return
-    found, means = asked.marginals(rows), asked.means(rows)
+    found, means, variances = asked.marginals(rows), asked.means(rows), asked.variances(rows)
     for r, row in enumerate(rows):
         slack = 1e-14 * abs(log_sum(meaning.joint(row)))  # a difference of such logarithms has no more digits
         for v, chances in meaning.marginals(row).items():
@@ -266,6 +266,8 @@ def check_marginals(asked, meaning, rows, logs, name):
         if moments is not None:
             expected = moments[0][[meaning.scope.index(v) for v in meaning.real]]
             close(means[r, meaning.real], expected, f"means, {name}", rtol=1e-8 + slack, atol=1e-8)
+            left = np.diag(moments[1])[[meaning.scope.index(v) for v in meaning.real]]
+            close(variances[r, meaning.real], left, f"variances, {name}", rtol=1e-6 + slack, atol=1e-8)
 
 
 def check_completions(rng, asked, meaning, rows, logs, name):
