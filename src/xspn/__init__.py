@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from xspn.estimators import MEVM as MEVM
     from xspn.estimators import XSPN as XSPN
     from xspn.estimators import XSPNClassifier as XSPNClassifier
+    from xspn.estimators import XSPNImputer as XSPNImputer
+    from xspn.estimators import XSPNOutlierDetector as XSPNOutlierDetector
     from xspn.graph import Product as Product
     from xspn.graph import Sum as Sum
     from xspn.io import load as load
@@ -54,6 +56,8 @@ _HOMES = {
     "XSPN": "xspn.estimators",
     "XSPNClassifier": "xspn.estimators",
     "XSPNError": "xspn.core.errors",
+    "XSPNImputer": "xspn.estimators",
+    "XSPNOutlierDetector": "xspn.estimators",
     "exchangeability_test": "xspn.learning.exchangeability.public",
     "exchangeable_groups": "xspn.learning.exchangeability.public",
     "load": "xspn.io",

@@ -6,7 +6,7 @@ from typing import Any
 from xspn.cli.inputs import add_model_and_table, add_table_options, read_model, read_table, refuse_two_inputs, seed_of
 from xspn.cli.output import STDOUT, add_rows_output, check_outputs, print_json, say
 
-METHODS = ("marginal", "mpe", "sample")
+METHODS = ("marginal", "mean", "mpe", "sample")
 AS_TEXT = ("csv", "tsv")  # where cells that were observed stay as they were written, to the last digit
 
 
@@ -17,7 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         choices=METHODS,
         default="marginal",
-        help="each cell's likeliest value (or mean), the likeliest row as a whole, or a random row (default: marginal)",
+        help="each cell's likeliest value (the mean of real ones), the mean of all numbers, the likeliest row as a "
+        "whole, or a random row (default: marginal)",
     )
     parser.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
     add_rows_output(parser)

@@ -1,0 +1,126 @@
+"""`XSPNOutlierDetector`: rows that are less probable than rows with the same cells observed usually are."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.checks import is_real_number
+from xspn.core.errors import ParameterError
+from xspn.core.random import RandomState, generator
+from xspn.estimators.base import DensityEstimator, all_or_nothing, answers_by_partition
+from xspn.estimators.wrapped import AroundDensity
+
+REFERENCE_ROWS = 400  # drawn from the model: what is usual for the cells that are observed
+CELLS_AT_ONCE = 1 << 22
+USUAL = 0.01  # "auto": an outlier is less probable than all but so many of the rows that the model itself draws
+
+
+class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
+    """Find rows that are improbable, whichever of their cells are observed.
+
+    The score of a row is its log-likelihood, in deviations from what is usual for rows with the same cells observed:
+    a row of which little is seen has a high log-likelihood, but not a high score. What is usual is found by rows that
+    the model draws. For tables without missing values the order of the rows is that of their log-likelihoods.
+
+    Args:
+        estimator: The density estimator, an `XSPN` or a `MEVM` with settings of its own; by default `XSPN()`.
+        contamination: The fraction of outliers among the training rows, above 0 and up to 0.5: as many of them are
+            predicted to be outliers. "auto" asks the model instead: outliers are less probable than all but one percent
+            of the rows that it draws itself.
+        random_state: A seed, for the same circuit and scores every time.
+
+    Attributes:
+        estimator_: The fitted density estimator.
+        circuit_: Its circuit.
+        offset_: The score below which a row is predicted to be an outlier.
+        reference_: The rows that the model drew, in codes.
+        n_features_in_: The number of columns.
+        feature_names_in_: Their names, if the table was a DataFrame.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.repeat(rng.normal(size=(300, 1)), 3, axis=1) + 0.3 * rng.normal(size=(300, 3))
+        >>> detector = XSPNOutlierDetector(random_state=0).fit(X)
+        >>> detector.predict([[1.0, 1.1, 0.9], [1.0, -1.1, 0.9], [np.nan, -1.1, 0.9], [np.nan, -1.1, np.nan]]).tolist()
+        [1, -1, -1, 1]
+    """
+
+    def __init__(
+        self,
+        estimator: DensityEstimator | None = None,
+        contamination: float | Literal["auto"] = "auto",
+        random_state: RandomState = None,
+    ) -> None:
+        self.estimator = estimator
+        self.contamination = contamination
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Learn the distribution of the rows, outliers among them, and where outliers begin.
+
+        Args:
+            X: A table, as `XSPN.fit` takes it.
+            y: Ignored.
+            sample_weight: How often each row counts.
+        """
+        fraction = self._fraction()
+        model: Any = self._unfitted()
+        self._adopt(model.fit(X, sample_weight=sample_weight))
+        self.reference_ = self.circuit_.sample(REFERENCE_ROWS, random_state=generator(self.random_state))
+        if fraction is None:
+            self.offset_ = float(np.quantile(self._scores(self.reference_), USUAL))
+        else:
+            self.offset_ = float(np.quantile(self.score_samples(X), fraction))
+        return self
+
+    def _fraction(self) -> float | None:
+        """Return the fraction of outliers; None where the model tells."""
+        given = self.contamination
+        if isinstance(given, str) and given == "auto":
+            return None
+        if not is_real_number(given) or not 0 < given <= 0.5:
+            raise ParameterError(f"contamination: expected 'auto' or a fraction above 0 and up to 0.5, found {given!r}")
+        return float(given)
+
+    @answers_by_partition()
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return how usual each row is: its log-likelihood, in deviations from that of rows like it; −inf if impossible.
+
+        0 is as usual as rows are on average. A row without any observed cell has 0.
+        """
+        return self._scores(np.asarray(self._query_rows(X), dtype=np.float64))
+
+    @answers_by_partition()
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the score minus `offset_`: below 0 for outliers."""
+        return np.asarray(self.score_samples(X) - self.offset_)
+
+    @answers_by_partition(lambda model: {"dtype": np.int64})
+    def predict(self, X: Any) -> IntArray:
+        """Return −1 for outliers and 1 for all other rows."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def _scores(self, rows: FloatArray) -> FloatArray:
+        logs = self.circuit_.log_likelihood(rows)
+        if not len(rows):
+            return logs
+        patterns, which = np.unique(np.isnan(rows), axis=0, return_inverse=True)
+        usual = self._usual(patterns)[which.reshape(-1)]  # (rows, 2)
+        return np.asarray((logs - usual[:, 0]) / usual[:, 1])
+
+    def _usual(self, patterns: AnyArray) -> FloatArray:
+        """Return mean and deviation of the log-likelihood of rows with each pattern of missing cells: (patterns, 2)."""
+        reference, found = self.reference_, np.empty((len(patterns), 2))
+        at_once = max(1, CELLS_AT_ONCE // reference.size)
+        for start in range(0, len(patterns), at_once):
+            own = patterns[start : start + at_once]
+            masked = np.where(own[:, None, :], np.nan, reference)  # (patterns, reference rows, columns)
+            logs = self.circuit_.log_likelihood(masked.reshape(-1, reference.shape[1]))
+            logs = logs.reshape(len(own), len(reference))
+            found[start : start + at_once] = np.column_stack([logs.mean(axis=1), logs.std(axis=1)])
+        # Where all rows are alike there is no deviation to measure by: differences in nats will do.
+        found[:, 1] = np.where(found[:, 1] > 1e-9, found[:, 1], 1.0)
+        return found
