@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from xspn.estimators import XSPNClassifier as XSPNClassifier
     from xspn.estimators import XSPNImputer as XSPNImputer
     from xspn.estimators import XSPNOutlierDetector as XSPNOutlierDetector
+    from xspn.estimators.persistence import load as load
+    from xspn.estimators.persistence import save as save
     from xspn.graph import Product as Product
     from xspn.graph import Sum as Sum
-    from xspn.io import load as load
-    from xspn.io import save as save
     from xspn.learning.exchangeability.public import exchangeability_test as exchangeability_test
     from xspn.learning.exchangeability.public import exchangeable_groups as exchangeable_groups
     from xspn.leaves import Atom as Atom
@@ -60,8 +60,8 @@ _HOMES = {
     "XSPNOutlierDetector": "xspn.estimators",
     "exchangeability_test": "xspn.learning.exchangeability.public",
     "exchangeable_groups": "xspn.learning.exchangeability.public",
-    "load": "xspn.io",
-    "save": "xspn.io",
+    "load": "xspn.estimators.persistence",
+    "save": "xspn.estimators.persistence",
 }
 
 __all__ = ["__version__", "datasets", *_HOMES]

@@ -35,7 +35,7 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
         estimator_: The fitted density estimator.
         circuit_: Its circuit.
         offset_: The score below which a row is predicted to be an outlier.
-        reference_: The rows that the model drew, in codes.
+        reference_seed_: The seed of the rows that the model drew.
         n_features_in_: The number of columns.
         feature_names_in_: Their names, if the table was a DataFrame.
 
@@ -69,12 +69,22 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
         fraction = self._fraction()
         model: Any = self._unfitted()
         self._adopt(model.fit(X, sample_weight=sample_weight))
-        self.reference_ = self.circuit_.sample(REFERENCE_ROWS, random_state=generator(self.random_state))
+        self._draw_reference(int(generator(self.random_state).integers(2**63 - 1)))
         if fraction is None:
-            self.offset_ = float(np.quantile(self._scores(self.reference_), USUAL))
+            self.offset_ = float(np.quantile(self._scores(self._reference), USUAL))
         else:
             self.offset_ = float(np.quantile(self.score_samples(X), fraction))
         return self
+
+    def _draw_reference(self, seed: int) -> None:
+        """Draw the rows that tell what is usual; a file keeps their seed."""
+        self.reference_seed_ = seed
+        self._reference = self.circuit_.sample(REFERENCE_ROWS, random_state=seed)
+
+    def restore(self, offset: float, reference_seed: int) -> None:
+        """Take up what an earlier `fit` has found beside the circuit, as a file keeps it."""
+        self.offset_ = offset
+        self._draw_reference(reference_seed)
 
     def _fraction(self) -> float | None:
         """Return the fraction of outliers; None where the model tells."""
@@ -87,7 +97,9 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
 
     @answers_by_partition()
     def score_samples(self, X: Any) -> FloatArray:
-        """Return how usual each row is: its log-likelihood, in deviations from that of rows like it; −inf if impossible.
+        """Return how usual each row is: its log-likelihood, in deviations from that of rows like it.
+
+        An impossible row has −inf.
 
         0 is as usual as rows are on average. A row without any observed cell has 0.
         """
@@ -113,7 +125,7 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
 
     def _usual(self, patterns: AnyArray) -> FloatArray:
         """Return mean and deviation of the log-likelihood of rows with each pattern of missing cells: (patterns, 2)."""
-        reference, found = self.reference_, np.empty((len(patterns), 2))
+        reference, found = self._reference, np.empty((len(patterns), 2))
         at_once = max(1, CELLS_AT_ONCE // reference.size)
         for start in range(0, len(patterns), at_once):
             own = patterns[start : start + at_once]
