@@ -3,18 +3,22 @@
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import OutlierMixin
+from sklearn.base import OutlierMixin, clone
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
-from xspn.core.checks import is_real_number
+from xspn.core.checks import is_real_number, number_between, weights_of_rows
 from xspn.core.errors import ParameterError
 from xspn.core.random import RandomState, generator
-from xspn.estimators.base import DensityEstimator, all_or_nothing, answers_by_partition
+from xspn.data.frames import is_out_of_core
+from xspn.data.table import Table
+from xspn.estimators.base import DensityEstimator, all_or_nothing, answers_by_partition, in_memory
 from xspn.estimators.wrapped import AroundDensity
 
 REFERENCE_ROWS = 400  # drawn from the model: what is usual for the cells that are observed
 CELLS_AT_ONCE = 1 << 22
-USUAL = 0.01  # "auto": an outlier is less probable than all but so many of the rows that the model itself draws
+USUAL = 0.01  # "auto": an outlier is less probable than all but so many of the rows that the model itself draws,
+FENCE = 1.5  # and so many distances of the quartiles below the first one (Tukey, 1977)
+READING = ("domains", "binarize")  # parameters that say how the training table is read
 
 
 class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
@@ -24,11 +28,18 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
     a row of which little is seen has a high log-likelihood, but not a high score. What is usual is found by rows that
     the model draws. For tables without missing values the order of the rows is that of their log-likelihoods.
 
+    Outliers that are alike would become a context of their own, and usual ones, if the model were fitted to all rows.
+    So it is first one leaf, then fitted to the rows that are most usual, and at last to all rows that are no outliers
+    to the model so far.
+
     Args:
         estimator: The density estimator, an `XSPN` or a `MEVM` with settings of its own; by default `XSPN()`.
         contamination: The fraction of outliers among the training rows, above 0 and up to 0.5: as many of them are
-            predicted to be outliers. "auto" asks the model instead: outliers are less probable than all but one percent
-            of the rows that it draws itself.
+            predicted to be outliers. "auto" takes rows for outliers that are less probable than all but one percent of
+            the rows that the model draws itself, and whose scores are outliers among those of the training rows: below
+            the first quartile by more than one and a half times the distance of the quartiles.
+        support_fraction: The fraction of the rows, from 0.5, that are taken for usual at first; 1 fits the model to all
+            rows at once: for training tables without outliers.
         random_state: A seed, for the same circuit and scores every time.
 
     Attributes:
@@ -51,10 +62,12 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
         self,
         estimator: DensityEstimator | None = None,
         contamination: float | Literal["auto"] = "auto",
+        support_fraction: float = 0.75,
         random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.contamination = contamination
+        self.support_fraction = support_fraction
         self.random_state = random_state
 
     @all_or_nothing
@@ -67,14 +80,45 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
             sample_weight: How often each row counts.
         """
         fraction = self._fraction()
+        number_between("support_fraction", self.support_fraction, 0.5, 1.0)
+        seed = int(generator(self.random_state).integers(2**63 - 1))
         model: Any = self._unfitted()
-        self._adopt(model.fit(X, sample_weight=sample_weight))
-        self._draw_reference(int(generator(self.random_state).integers(2**63 - 1)))
-        if fraction is None:
-            self.offset_ = float(np.quantile(self._scores(self._reference), USUAL))
+        if self.support_fraction < 1:
+            X = in_memory(X, "X")  # its rows are looked at again and again
+            self._concentrate(model, X, sample_weight, seed)
         else:
-            self.offset_ = float(np.quantile(self.score_samples(X), fraction))
+            self._take(model.fit(X, sample_weight=sample_weight), seed)
+        if is_out_of_core(X) and fraction is None:
+            return self  # what the model draws itself will do
+        scores = self.score_samples(in_memory(X, "X"))
+        weights = _weights(sample_weight, len(scores))
+        if fraction is None:
+            low, high = (_quantile(scores, weights, own) for own in (0.25, 0.75))
+            self.offset_ = min(self.offset_, low - FENCE * (high - low))
+        else:
+            self.offset_ = _quantile(scores, weights, fraction)
         return self
+
+    def _concentrate(self, model: Any, X: Any, sample_weight: Any, seed: int) -> None:
+        """Fit the model to rows that are usual: to one leaf for all rows, then twice to the model before."""
+        self._take(_one_leaf(model).fit(X, sample_weight=sample_weight), seed)
+        first = self.estimator_
+        table = Table(first._codes(X), first.schema_, first._template)
+        rows, weights = np.asarray(table.codes, dtype=np.float64), _weights(sample_weight, len(table))
+        settings = {name: model.get_params()[name] for name in READING if name in model.get_params()}
+        for is_last in (False, True):
+            scores = self._scores(rows)
+            least = _quantile(scores, weights, 1 - self.support_fraction)
+            kept = scores >= (min(least, self.offset_) if is_last else least)
+            known = clone(model).set_params(**dict.fromkeys(settings))  # how the table is read is settled
+            known.fit(table.rows(kept), sample_weight=weights[kept])
+            self._take(known.set_params(**settings), seed)
+
+    def _take(self, fitted: DensityEstimator, seed: int) -> None:
+        """Take a fitted model for one's own; outliers begin where it draws few rows itself."""
+        self._adopt(fitted)
+        self._draw_reference(seed)
+        self.offset_ = float(np.quantile(self._scores(self._reference), USUAL))
 
     def _draw_reference(self, seed: int) -> None:
         """Draw the rows that tell what is usual; a file keeps their seed."""
@@ -136,3 +180,22 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
         # Where all rows are alike there is no deviation to measure by: differences in nats will do.
         found[:, 1] = np.where(found[:, 1] > 1e-9, found[:, 1], 1.0)
         return found
+
+
+def _one_leaf(model: Any) -> Any:
+    """Return an unfitted model that makes no contexts, as far as it can be told to: the simplest one."""
+    simple = {"min_instances": 2**31, "exchangeability": "global", "quality": "fast", "n_estimators": 1}
+    known = model.get_params()
+    return clone(model).set_params(**{name: value for name, value in simple.items() if name in known})
+
+
+def _weights(sample_weight: Any, n_rows: int) -> FloatArray:
+    return np.ones(n_rows) if sample_weight is None else weights_of_rows(sample_weight, n_rows)
+
+
+def _quantile(scores: FloatArray, weights: FloatArray, fraction: float) -> float:
+    """Return the least score that more than a fraction of the rows, by weight, do not exceed."""
+    order = np.argsort(scores, kind="stable")
+    below = np.cumsum(weights[order])
+    place = int(np.searchsorted(below, fraction * below[-1] * (1 + 1e-12), side="right"))
+    return float(scores[order[min(place, len(order) - 1)]])

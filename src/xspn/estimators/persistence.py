@@ -1,7 +1,7 @@
 """Fitted estimators as files: the circuit, and beside it what else the estimator is made of, in plain values.
 
-A file of an estimator is a file of its circuit, so that every command and `xspn.io.load` read it, too. The notes have an
-entry "estimator": its class, its parameters and what `fit` found beyond the circuit. Nothing is pickled: classes are
+A file of an estimator is a file of its circuit, so that every command and `xspn.io.load` read it, too. The notes have
+an entry "estimator": its class, its parameters and what `fit` found beyond the circuit. Nothing is pickled: classes are
 looked up among those of this package, and parameters are plain values, which are checked as those of a call are.
 """
 
@@ -33,9 +33,7 @@ from xspn.io.json_format import UNUSABLE
 from xspn.learning.trace import Trace
 
 Estimator = XSPN | XSPNClassifier | MEVM | XSPNImputer | XSPNOutlierDetector
-CLASSES: dict[str, Any] = {
-    own.__name__: own for own in (XSPN, XSPNClassifier, MEVM, XSPNImputer, XSPNOutlierDetector)
-}
+CLASSES: dict[str, Any] = {own.__name__: own for own in (XSPN, XSPNClassifier, MEVM, XSPNImputer, XSPNOutlierDetector)}
 ENTRY = "estimator"
 SCHEMA = 1
 DOMAIN, MAPPING, NESTED = "$domain", "$mapping", "$estimator"  # values of parameters that JSON has no form for
@@ -189,7 +187,8 @@ def _value(stored: Any, source: str) -> Any:
         return [_value(own, source) for own in stored]
     if not isinstance(stored, dict):
         return stored
-    kind, content = next(iter(stored.items()), (None, None))
+    content: Any
+    kind, content = next(iter(stored.items()), ("", None))
     if kind == DOMAIN:
         return Domain(**content)
     if kind == MAPPING:
