@@ -13,6 +13,7 @@ from xspn.data.frames import is_out_of_core
 from xspn.data.table import Table
 from xspn.estimators.base import DensityEstimator, all_or_nothing, answers_by_partition, in_memory
 from xspn.estimators.wrapped import AroundDensity
+from xspn.leaves.transformed import scales_of
 
 REFERENCE_ROWS = 400  # drawn from the model: what is usual for the cells that are observed
 CELLS_AT_ONCE = 1 << 22
@@ -26,7 +27,7 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
 
     The score of a row is its log-likelihood, in deviations from what is usual for rows with the same cells observed:
     a row of which little is seen has a high log-likelihood, but not a high score. What is usual is found by rows that
-    the model draws. For tables without missing values the order of the rows is that of their log-likelihoods.
+    the model draws. Densities of real columns are taken on the columns' scales, so that units do not matter.
 
     Outliers that are alike would become a context of their own, and usual ones, if the model were fitted to all rows.
     So it is first one leaf, then fitted to the rows that are most usual, and at last to all rows that are no outliers
@@ -57,6 +58,9 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
         >>> detector.predict([[1.0, 1.1, 0.9], [1.0, -1.1, 0.9], [np.nan, -1.1, 0.9], [np.nan, -1.1, np.nan]]).tolist()
         [1, -1, -1, 1]
     """
+
+    offset_: float
+    reference_seed_: int
 
     def __init__(
         self,
@@ -160,12 +164,24 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def _scores(self, rows: FloatArray) -> FloatArray:
-        logs = self.circuit_.log_likelihood(rows)
+        logs = self._logs(rows)
         if not len(rows):
             return logs
         patterns, which = np.unique(np.isnan(rows), axis=0, return_inverse=True)
         usual = self._usual(patterns)[which.reshape(-1)]  # (rows, 2)
         return np.asarray((logs - usual[:, 0]) / usual[:, 1])
+
+    def _logs(self, rows: FloatArray) -> FloatArray:
+        """Return log-likelihoods, of real columns on their scales.
+
+        Densities depend on units: of a skewed column small numbers are dense, though they may be as far from the others
+        as large ones are. On its scale the column is as normal as it can be made.
+        """
+        logs = self.circuit_.log_likelihood(rows)
+        for variable, scale in scales_of(self.circuit_.graph.leaves).items():
+            slope = scale.log_slope(rows[:, variable])
+            logs -= np.where(np.isneginf(slope), 0.0, slope)  # what is out of the range is impossible already
+        return logs
 
     def _usual(self, patterns: AnyArray) -> FloatArray:
         """Return mean and deviation of the log-likelihood of rows with each pattern of missing cells: (patterns, 2)."""
@@ -174,7 +190,7 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
         for start in range(0, len(patterns), at_once):
             own = patterns[start : start + at_once]
             masked = np.where(own[:, None, :], np.nan, reference)  # (patterns, reference rows, columns)
-            logs = self.circuit_.log_likelihood(masked.reshape(-1, reference.shape[1]))
+            logs = self._logs(masked.reshape(-1, reference.shape[1]))
             logs = logs.reshape(len(own), len(reference))
             found[start : start + at_once] = np.column_stack([logs.mean(axis=1), logs.std(axis=1)])
         # Where all rows are alike there is no deviation to measure by: differences in nats will do.
