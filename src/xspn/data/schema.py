@@ -345,6 +345,23 @@ class Schema:
             frame.columns = list(self.names)
         return frame
 
+    def labeled_probabilities(self, table: FloatArray) -> Any:
+        """Return probabilities (rows, columns, values) as a DataFrame, a line for each value of a discrete column."""
+        sizes = [(j, domain.cardinality) for j, domain in enumerate(self.domains) if domain is not None]
+        cells = [(j, code) for j, size in sizes for code in range(size or 0)]
+        n_rows, variables, codes = len(table), [j for j, _ in cells], [code for _, code in cells]
+        columns: dict[str, list[Any]] = {
+            "row": np.repeat(np.arange(n_rows), len(cells)).tolist(),
+            "variable": [self.shown_name(j) for j in variables] * n_rows,
+            "value": [self.label(j, code) for j, code in cells] * n_rows,
+            "probability": table[:, variables, codes].ravel().tolist(),
+        }
+        if self.library not in (None, "pandas"):
+            if len({type(value) for value in columns["value"]}) > 1:  # a column has one type there
+                columns["value"] = [str(value) for value in columns["value"]]
+            return built(self.library, list(columns), list(columns.values()), [None] * len(columns))
+        return need_pandas().DataFrame(columns)
+
     def plain_column(self, column: int, codes: FloatArray) -> list[Any]:
         """Return a column's values as plain Python values: labels or numbers, None where there is none.
 
