@@ -43,12 +43,10 @@ def rows_and_classes(name):
 
 def impute(draws: int) -> None:
     print(
-        "20 % of all cells missing at random: NRMSE of numbers, and wrong categories; at least as good as the better of"
+        "20 % of all cells missing at random: NRMSE of numbers and wrong categories at least as good as the better of"
     )
-    print(
-        "the others on four of five tables. 90 % intervals of real columns hold 85 to 95 % of what is missing. The others"
-    )
-    print("get standardized numbers, and categories as indicators or as codes, whichever is better.")
+    print("the others' on four of five tables; 90 % intervals of real columns hold 85 to 95 % of what is missing. The")
+    print("others get standardized numbers, and categories as indicators or as codes, whichever is better.")
     header = f"  {'table':<15}{'':>2}{'XSPN':>8}{'KNN':>8}{'Iter.':>8}{'':>4}{'XSPN':>8}{'KNN':>8}{'Iter.':>8}{'':>4}"
     print(header + f"{'intervals':>10}{'seconds':>9}")
     won = []
@@ -145,10 +143,8 @@ def classify(draws: int) -> None:
 
 
 def outliers(draws: int) -> None:
-    print(
-        "5 % of the rows are outliers, and models are fitted to all: area under the ROC curve at least IsolationForest's"
-    )
-    print("on five of six. In tables with classes each class in turn has the outliers.")
+    print("5 % of the rows are outliers, and models are fitted to all: area under the ROC curve at least")
+    print("IsolationForest's on five of six. In tables with classes each class in turn has the outliers.")
     print(f"  {'table':<15}{'XSPN':>8}{'forest':>8}{'seconds':>9}")
     won = []
     for name in ("iris", "wine", "breast_cancer", "digits", "dependence", "answers"):
