@@ -233,9 +233,7 @@ def test_a_value_that_training_lacked_is_missing_if_that_is_asked_for(tolerant):
     cleared = table.assign(city=[None, *table["city"][1:]], rooms=[*table["rooms"][:2], None])
     np.testing.assert_allclose(tolerant.score_samples(odd), tolerant.score_samples(cleared))
     strict = XSPN(random_state=0).fit(pd.DataFrame(people()))
-    with pytest.raises(
-        DataError, match="unknown value 'Rom' at row 0, column 'city'; known: 'Ulm', 'Kiel'|'Kiel', 'Ulm'"
-    ):
+    with pytest.raises(DataError, match=r"unknown value 'Rom' at row 0, column 0 \('city'\); known: '"):
         strict.score_samples(odd)
 
 
