@@ -38,6 +38,7 @@ MODELS = {
     "settings": lambda X: XSPN(handle_unknown="missing", match_columns="by_name", random_state=1).fit(X),
     "classes": lambda X: XSPNClassifier(random_state=0).fit(X, ANSWERS),
     "numbered classes": lambda X: XSPNClassifier(random_state=0).fit(X, np.arange(80) % 3 + 7),
+    "by tests": lambda X: XSPN(exchangeability="global", random_state=0).fit(X),
     "imputer": lambda X: XSPNImputer(XSPN(random_state=0), method="marginal").fit(X),
     "outliers": lambda X: XSPNOutlierDetector(contamination=0.1, random_state=0).fit(X),
 }
@@ -151,6 +152,7 @@ def test_the_place_of_the_estimator_in_the_notes_is_taken(tmp_path):
         (lambda own: own.update(class_type="V8"), "'V8' is no type of labels"),
         (lambda own: own.update(library="../evil"), "is no library of tables"),
         (lambda own: own.pop("classes"), "cannot be restored"),
+        (lambda own: own.update(library=7), "is no library of tables"),
     ],
 )
 def test_altered_estimators_are_refused(change, message, tmp_path):

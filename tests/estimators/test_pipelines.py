@@ -265,6 +265,21 @@ def test_each_row_of_a_table_is_completed_so_many_times(tolerant):
     assert drawn["size"].iloc[:3].nunique() > 1
 
 
+@pytest.mark.parametrize("settings", [{"exchangeability": "global"}, {"n_estimators": 2}, {}], ids=str)
+def test_numbers_come_in_the_steps_and_of_the_sign_of_their_column(settings):
+    rng = np.random.default_rng(0)
+    paid = (rng.exponential(size=150) * 8).round(1)
+    table = pd.DataFrame({"paid": paid, "age": (40 + 12 * rng.normal(size=150)).round(), "debt": -paid.round() - 1})
+    model = XSPN(random_state=0, **settings).fit(table)
+    for drawn in (model.sample(300, random_state=0), model.impute(table.mask(rng.random(table.shape) < 0.3), "sample")):
+        assert drawn["paid"].equals(drawn["paid"].round(1))
+        assert drawn["age"].equals(drawn["age"].round())
+        assert (drawn["paid"] >= 0).all()
+        assert (drawn["debt"] <= 0).all()
+    given = model.sample(2, given={"paid": 0.123})
+    assert given["paid"].tolist() == [0.123, 0.123], "what is known stays as it is"
+
+
 # -- labeled answers ---------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from functools import wraps
 from inspect import signature
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args
 
 import numpy as np
@@ -26,6 +27,7 @@ from xspn.learning.data import BinaryData
 from xspn.learning.memory import OTHERWISE
 from xspn.learning.source import TrainingData
 from xspn.learning.tables import TableData
+from xspn.leaves.scales import Scale
 from xspn.leaves.transformed import scales_of
 from xspn.questions import Answer, evidence_row
 
@@ -322,6 +324,17 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
     """An estimator whose result is a circuit, `circuit_`."""
 
     circuit_: Circuit
+    _presentation: Mapping[int, Scale] = MappingProxyType({})  # how the numbers of real columns are given
+
+    def _presented(self, codes: FloatArray, seen: AnyArray | None = None) -> FloatArray:
+        """Return rows that were drawn or filled in, in the precision and of the sign that the training table has.
+
+        What was seen stays as it is. Circuits learned by evidence do this by themselves, others know of densities only.
+        """
+        for variable, scale in self._presentation.items():
+            own = scale.presented(codes[:, variable])
+            codes[:, variable] = own if seen is None else np.where(np.isnan(seen[:, variable]), own, codes[:, variable])
+        return codes
 
     @answers_by_partition()
     def score_samples(self, X: Any) -> FloatArray:
@@ -419,7 +432,9 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
             raise ParameterError("sample: expected `given` or `chunks`, found both; what is given is completed at once")
         if chunks is None:
             rows = None if given is None else self._evidence(given)
-            return self._given_back(self.circuit_.sample(n_samples, given=rows, random_state=random_state))
+            drawn = self.circuit_.sample(n_samples, given=rows, random_state=random_state)
+            seen = None if rows is None else np.repeat(np.asarray(rows, dtype=np.float64), n_samples, axis=0)
+            return self._given_back(self._presented(drawn, seen))
         from xspn.distributed.lazy import samples
 
         template = self._template
@@ -497,7 +512,7 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         given back as a DataFrame or an array, as `sample` gives rows.
         """
         rows = self._query_rows(X)
-        filled = completed(self.circuit_, rows, method, random_state)
+        filled = self._presented(completed(self.circuit_, rows, method, random_state), rows)
         if knows_its_names(X):
             return self._given_back(filled)
         return filled_in(X, self.schema_, np.isnan(rows), filled, self._tolerance)

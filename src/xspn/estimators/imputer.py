@@ -152,6 +152,7 @@ class XSPNImputer(OneToOneFeatureMixin, TransformerMixin, AroundDensity):  # typ
         return np.moveaxis(drawn.reshape(len(rows), n_draws, rows.shape[1]), 1, 0)
 
     def _given_back(self, X: Any, rows: AnyArray, filled: FloatArray) -> Any:
+        filled = self.estimator_._presented(filled, rows)
         if knows_its_names(X):
             return self.estimator_._given_back(filled)
         return filled_in(X, self._schema, np.isnan(rows), filled, self.estimator_._tolerance, whole=True)

@@ -31,6 +31,7 @@ from xspn.io.files import Notes, load_with_notes
 from xspn.io.files import save as save_circuit
 from xspn.io.json_format import UNUSABLE
 from xspn.learning.trace import Trace
+from xspn.leaves.scales import Scale
 
 Estimator = XSPN | XSPNClassifier | MEVM | XSPNImputer | XSPNOutlierDetector
 CLASSES: dict[str, Any] = {own.__name__: own for own in (XSPN, XSPNClassifier, MEVM, XSPNImputer, XSPNOutlierDetector)}
@@ -104,10 +105,16 @@ def _described(model: Any) -> dict[str, Any]:
             own |= {"offset": model.offset_, "reference_seed": model.reference_seed_}
         return own
     own["library"] = model.schema_.library
+    if isinstance(model, DensityEstimator):
+        own["presentation"] = [[v, *_ends_and_step(scale)] for v, scale in model._presentation.items()]
     if isinstance(model, XSPNClassifier):
         own["classes"] = [plain(label) for label in model.classes_]
         own["class_type"] = model.classes_.dtype.str
     return own
+
+
+def _ends_and_step(scale: Scale) -> list[float | None]:
+    return [scale.step, scale.least, scale.most]
 
 
 def _class_and_params(model: Any) -> dict[str, Any]:
@@ -168,6 +175,11 @@ def _restored(entry: Any, circuit: Circuit, source: str) -> Any:
         model.feature_names_in_ = np.array(schema.names, dtype=object)
     if isinstance(model, XSPN):
         model.trace_ = Trace(())
+    if isinstance(model, DensityEstimator):
+        stored = {int(v): Scale(step=step, least=least, most=most) for v, step, least, most in entry["presentation"]}
+        if not all(0 <= v < len(schema) for v in stored):
+            raise FormatError(f"{source}: there is no column {max(stored)}; the file was altered")
+        model._presentation = stored
     return model
 
 

@@ -26,6 +26,8 @@ from xspn.learning.memory import refuse_if_too_large
 from xspn.learning.search import BUDGETS, SearchReport, SearchResult, ValidationRows, search
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
+from xspn.learning.tables import TableData
+from xspn.learning.tables.scales import presentation_of
 from xspn.learning.trace import Trace
 
 if TYPE_CHECKING:
@@ -206,6 +208,7 @@ class XSPN(LearnerParameters, DensityEstimator):
         else:
             learned, data = self._learned(X, X_valid, sample_weight, config)
         self.circuit_, self.trace_ = Circuit.of_schema(learned.graph, self.schema_), learned.trace
+        self._presentation = presentation_of(data) if isinstance(data, TableData) else {}
         if data is not None:
             warn_of_disagreement(self.circuit_, data)
         if isinstance(learned, SearchResult):
