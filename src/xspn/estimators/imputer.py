@@ -1,5 +1,6 @@
 """`XSPNImputer`: missing values filled in from what is known of their row, with deviations, draws and intervals."""
 
+from types import MappingProxyType
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -31,9 +32,11 @@ class XSPNImputer(OneToOneFeatureMixin, TransformerMixin, AroundDensity):  # typ
     observed stay as they are. The training table may have missing values, too; nothing is imputed to learn from it.
 
     Args:
-        estimator: The density estimator, an `XSPN` or a `MEVM` with settings of its own; by default `XSPN()`. Its
-            `handle_unknown="missing"` has categories filled in that the training table lacked, and its
-            `match_columns="by_name"` has absent columns filled in.
+        estimator: The density estimator, an `XSPN` or a `MEVM` with settings of its own; by default an `XSPN` that
+            finds structure by tests, `exchangeability="global"`: on small tables with missing cells its numbers are nearer to
+            the truth than by evidence, and its intervals hold more often. Where numbers depend on each other linearly,
+            a larger `min_instances` fills them in better still. `handle_unknown="missing"` has categories filled in
+            that the training table lacked, and `match_columns="by_name"` absent columns.
         method: "mean" takes the mean of numbers, to the precision that their column has, and the likeliest category;
             "marginal" the likeliest value of everything but real numbers; "mpe" the likeliest completion of the row as
             a whole; "sample" a random completion.
@@ -56,6 +59,8 @@ class XSPNImputer(OneToOneFeatureMixin, TransformerMixin, AroundDensity):  # typ
         >>> std.round(0).tolist()
         [[0.0, 5.0], [0.0, 0.0]]
     """
+
+    _defaults = MappingProxyType({"exchangeability": "global"})
 
     def __init__(
         self,

@@ -1,5 +1,7 @@
 """What estimators around a density estimator share: it is cloned and fitted, and reads tables for them."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone
@@ -23,11 +25,12 @@ class AroundDensity(BaseEstimator):  # type: ignore[misc]
     estimator: DensityEstimator | None
     random_state: RandomState
     estimator_: DensityEstimator
+    _defaults: Mapping[str, Any] = MappingProxyType({})  # settings of the density estimator if none is given
 
     def _unfitted(self) -> DensityEstimator:
         """Return the density estimator to fit; by default an `XSPN` with this estimator's seed."""
         if self.estimator is None:
-            return XSPN(random_state=self.random_state)
+            return XSPN(**self._defaults, random_state=self.random_state)
         if not isinstance(self.estimator, DensityEstimator):
             found = self.estimator.__name__ if isinstance(self.estimator, type) else type(self.estimator).__name__
             hint = "; pass an instance, not the class" if isinstance(self.estimator, type) else ""
