@@ -33,10 +33,10 @@ class XSPNImputer(OneToOneFeatureMixin, TransformerMixin, AroundDensity):  # typ
 
     Args:
         estimator: The density estimator, an `XSPN` or a `MEVM` with settings of its own; by default an `XSPN` that
-            finds structure by tests, `exchangeability="global"`: on small tables with missing cells its numbers are nearer to
-            the truth than by evidence, and its intervals hold more often. Where numbers depend on each other linearly,
-            a larger `min_instances` fills them in better still. `handle_unknown="missing"` has categories filled in
-            that the training table lacked, and `match_columns="by_name"` absent columns.
+            finds structure by tests, `exchangeability="global"`: on small tables with missing cells its numbers are
+            nearer to the truth than by evidence, and its intervals hold more often. Where numbers depend on each other
+            linearly, a larger `min_instances` fills them in better still. `handle_unknown="missing"` has categories
+            filled in that the training table lacked, and `match_columns="by_name"` absent columns.
         method: "mean" takes the mean of numbers, to the precision that their column has, and the likeliest category;
             "marginal" the likeliest value of everything but real numbers; "mpe" the likeliest completion of the row as
             a whole; "sample" a random completion.
