@@ -27,8 +27,8 @@ from xspn.estimators.mevm import MEVM
 from xspn.estimators.outliers import XSPNOutlierDetector
 from xspn.estimators.wrapped import AroundDensity
 from xspn.estimators.xspn import XSPN
-from xspn.io.files import Notes, load_with_notes
-from xspn.io.files import save as save_circuit
+from xspn.io import files
+from xspn.io.files import Notes
 from xspn.io.json_format import UNUSABLE
 from xspn.learning.trace import Trace
 from xspn.leaves.scales import Scale
@@ -65,7 +65,7 @@ def save(model: Circuit | Estimator, path: str | os.PathLike[str], notes: Notes 
         True
     """
     if isinstance(model, Circuit):
-        save_circuit(model, path, notes)
+        files.save(model, path, notes)
         return
     if type(model) not in CLASSES.values():
         found = f"the class {model.__name__} itself" if isinstance(model, type) else type(model).__name__
@@ -74,7 +74,7 @@ def save(model: Circuit | Estimator, path: str | os.PathLike[str], notes: Notes 
         raise ParameterError(f"save: this {type(model).__name__} is not fitted yet; call fit first")
     if notes and ENTRY in notes:
         raise ParameterError(f"notes: {ENTRY!r} is where the file keeps the estimator; take another name")
-    save_circuit(model.circuit_, path, {**(notes or {}), ENTRY: _described(model)})
+    files.save(model.circuit_, path, {**(notes or {}), ENTRY: _described(model)})
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -82,7 +82,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     The circuit is the same to the last bit. `xspn.io.load` reads the circuit of any model file.
     """
-    circuit, notes = load_with_notes(path)
+    circuit, notes = files.load_with_notes(path)
     if ENTRY not in notes:
         return circuit
     source = os.fspath(path)
