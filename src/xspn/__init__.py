@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from xspn.estimators import MEVM as MEVM
     from xspn.estimators import XSPN as XSPN
     from xspn.estimators import XSPNClassifier as XSPNClassifier
+    from xspn.estimators import XSPNImputer as XSPNImputer
+    from xspn.estimators import XSPNOutlierDetector as XSPNOutlierDetector
+    from xspn.estimators.persistence import load as load
+    from xspn.estimators.persistence import save as save
     from xspn.graph import Product as Product
     from xspn.graph import Sum as Sum
-    from xspn.io import load as load
-    from xspn.io import save as save
     from xspn.learning.exchangeability.public import exchangeability_test as exchangeability_test
     from xspn.learning.exchangeability.public import exchangeable_groups as exchangeable_groups
     from xspn.leaves import Atom as Atom
@@ -56,12 +58,14 @@ _HOMES = {
     "XSPN": "xspn.estimators",
     "XSPNClassifier": "xspn.estimators",
     "XSPNError": "xspn.core.errors",
+    "XSPNImputer": "xspn.estimators",
+    "XSPNOutlierDetector": "xspn.estimators",
     "exchangeability_test": "xspn.learning.exchangeability.public",
     "exchangeable_groups": "xspn.learning.exchangeability.public",
-    "load": "xspn.io",
-    "report": "xspn.reports",
+    "load": "xspn.estimators.persistence",
     "read_table": "xspn.data",
-    "save": "xspn.io",
+    "report": "xspn.reports",
+    "save": "xspn.estimators.persistence",
 }
 
 __all__ = ["__version__", "datasets", *_HOMES]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -75,13 +75,33 @@ class Queries(ABC):
         known = np.broadcast_to(known, rows.shape)
         return queries.conditional_log_likelihood(self.backend, rows, known, self.names)
 
-    def marginals(self, evidence: Any = None) -> FloatArray:
+    @overload
+    def marginals(self, evidence: Any = None, as_frame: Literal[False] = False) -> FloatArray: ...
+
+    @overload
+    def marginals(self, evidence: Any = None, *, as_frame: Literal[True]) -> Any: ...
+
+    def marginals(self, evidence: Any = None, as_frame: bool = False) -> Any:
         """Return P(X_i = v | evidence row) for every variable and value: (rows, variables, values), two values or more.
 
         Values beyond a variable's domain, real variables and columns outside the circuit give NaN. Without evidence
         there is one row.
+
+        Args:
+            evidence: What is known: a table, one row of it, or a mapping {variable: value}.
+            as_frame: Return a DataFrame with labels instead, a line for each value of each discrete variable: `row`,
+                `variable`, `value`, `probability`. It is of the library that the model was fitted to, pandas otherwise.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> rain = Circuit(Bernoulli(0, p=0.4), names=["rain"], labels={"rain": ["dry", "wet"]})
+            >>> print(rain.marginals(as_frame=True).to_string(index=False))
+             row variable value  probability
+               0     rain   dry          0.6
+               0     rain   wet          0.4
         """
-        return self.backend.marginals(self.schema.evidence(evidence), self.names)
+        found = self.backend.marginals(self.schema.evidence(evidence), self.names)
+        return self.schema.labeled_probabilities(found) if as_frame else found
 
     def means(self, evidence: Any = None) -> FloatArray:
         """Return E[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.
@@ -89,6 +109,19 @@ class Queries(ABC):
         Columns outside the circuit give NaN. Without evidence there is one row.
         """
         return queries.means(self.backend, self.schema.evidence(evidence), self.names)
+
+    def variances(self, evidence: Any = None) -> FloatArray:
+        """Return Var[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.
+
+        What is observed has variance 0, and columns outside the circuit give NaN. Without evidence there is one row.
+
+        Examples:
+            >>> from xspn import Gaussian, Sum
+            >>> c = Circuit(Sum([0.5, 0.5], [Gaussian(0, mean=-1.0, std=1.0), Gaussian(0, mean=1.0, std=1.0)]))
+            >>> c.variances().tolist()
+            [[2.0]]
+        """
+        return queries.variances(self.backend, self.schema.evidence(evidence), self.names)
 
     def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
         """Return the most probable completion of each row: `.values`, `.log_prob`, `.exact`.

@@ -137,6 +137,12 @@ def test_means_of_every_row(case):
     np.testing.assert_allclose(case.leaf.means(case.partial)[case.possible], weights @ case.all_assignments, **CLOSE)
 
 
+def test_variances_of_every_row(case):
+    weights = case.weights[case.possible] / case.weights[case.possible].sum(axis=1, keepdims=True)
+    expected = weights @ case.all_assignments**2 - (weights @ case.all_assignments) ** 2
+    np.testing.assert_allclose(case.leaf.variances(case.partial)[case.possible], expected, rtol=1e-9, atol=1e-9)
+
+
 def test_supports_are_the_values_of_positive_probability(case):
     for i, support in enumerate(case.leaf.supports()):
         assert support == {int(v) for v in case.all_assignments[case.probabilities > 0, i]}

@@ -59,6 +59,12 @@ def test_means_given_what_is_seen(case):
     np.testing.assert_allclose(case.leaf.means(np.vstack([MISSING, case.grid[:1]])), expected, atol=1e-12)
 
 
+def test_variances_given_what_is_seen(case):
+    _, covariance = case.leaf.moments()
+    expected = [[covariance[0, 0]], [0.0]]
+    np.testing.assert_allclose(case.leaf.variances(np.vstack([MISSING, case.grid[:1]])), expected, rtol=1e-9)
+
+
 def test_the_mode_is_the_highest_point(case):
     filled, log_prob = case.leaf.mode(np.vstack([MISSING, case.grid[:1]]))
     assert log_prob[0] >= case.leaf.log_prob(case.grid).max() - 1e-12

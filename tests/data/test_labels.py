@@ -176,16 +176,17 @@ def test_altered_columns_are_refused(circuit, change):
         from_json(json.dumps(data))
 
 
-def test_means_are_those_of_the_conditioned_circuit(circuit):
+def test_means_and_variances_are_those_of_the_conditioned_circuit(circuit):
     rows = circuit.sample(30, random_state=3)
     rows[np.random.default_rng(0).random(rows.shape) < 0.5] = NAN
-    found = circuit.means(rows)
-    for row, means in zip(rows, found, strict=True):
+    for row, means, variances in zip(rows, circuit.means(rows), circuit.variances(rows), strict=True):
         seen = ~np.isnan(row)
         np.testing.assert_allclose(means[seen], row[seen], atol=1e-12)
+        np.testing.assert_allclose(variances[seen], 0.0, atol=1e-12)
         if not seen.all():
-            expected = circuit.condition(row).moments().mean
-            np.testing.assert_allclose(means[~seen], expected[~seen], atol=1e-12)
+            expected = circuit.condition(row).moments()
+            np.testing.assert_allclose(means[~seen], expected.mean[~seen], atol=1e-12)
+            np.testing.assert_allclose(variances[~seen], expected.variance[~seen], atol=1e-12)
 
 
 def test_a_column_of_empty_cells_takes_the_labels_that_it_is_filled_with(circuit):

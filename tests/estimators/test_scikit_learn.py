@@ -9,7 +9,7 @@ from sklearn.preprocessing import Binarizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from support.learning import two_clusters
-from xspn import XSPN, XSPNClassifier
+from xspn import XSPN, XSPNClassifier, XSPNImputer, XSPNOutlierDetector
 from xspn.learning.config import PublishedProgram
 
 # Their tables are real numbers: taken as they are, and cut at 0. One thread and a seed make the checks comparable.
@@ -18,6 +18,8 @@ ESTIMATORS = [
     XSPNClassifier(binarize=0.0, random_state=0),
     XSPN(random_state=0),
     XSPNClassifier(random_state=0),
+    XSPNImputer(random_state=0),
+    XSPNOutlierDetector(random_state=0),
 ]
 
 

@@ -117,7 +117,7 @@ def check_marginals(asked, meaning, rows, logs, name):
     rows = rows[logs > LEAST_LOG_DENSITY]
     if not len(rows):
         return
-    found, means = asked.marginals(rows), asked.means(rows)
+    found, means, variances = asked.marginals(rows), asked.means(rows), asked.variances(rows)
     for r, row in enumerate(rows):
         slack = 1e-14 * abs(log_sum(meaning.joint(row)))  # a difference of such logarithms has no more digits
         for v, chances in meaning.marginals(row).items():
@@ -128,6 +128,8 @@ def check_marginals(asked, meaning, rows, logs, name):
             expected = moments[0][[meaning.scope.index(v) for v in meaning.real]]
             some = np.abs(expected) < LARGEST_MEAN
             close(means[r, meaning.real][some], expected[some], f"means, {name}", rtol=1e-8 + slack, atol=1e-8)
+            left = np.diag(moments[1])[[meaning.scope.index(v) for v in meaning.real]]
+            close(variances[r, meaning.real][some], left[some], f"variances, {name}", rtol=1e-6 + slack, atol=1e-8)
 
 
 def check_completions(rng, asked, meaning, rows, logs, name):

@@ -220,6 +220,8 @@ def _print(report: dict[str, Any], path: str) -> None:
         scores = ["binary only" if own[key] is None else number(own[key], 3) for key in keys]
         rows.append((name.replace("_", " "), *scores))
     print_aligned(header, rows, right={"train", "held out"})
+    if "classification" in report:
+        _print_classification(report["classification"])
     if report.get("new_classes"):
         say(f"held-out rows of classes that no training row has: {abridged(report['new_classes'])}")
     groups = report["groups"]
@@ -237,3 +239,20 @@ def _print(report: dict[str, Any], path: str) -> None:
         say(f"  node {group['node']}: {columns}, in {rows_in_words(group['rows'])}{where}")
     if len(groups) > MOST_GROUPS:
         say(f"  … and {len(groups) - MOST_GROUPS} smaller ones: xspn show {path}")
+
+
+def _print_classification(found: dict[str, Any]) -> None:
+    """Print how good predictions are."""
+    from xspn.cli.quality import calibration_rows, quality_facts
+
+    hint = "" if found["on"] == "held-out rows" else " (--valid 0.2 holds rows out)"
+    say()
+    say(f"predictions of {found['target']} on {found['on']}{hint}")
+    facts = quality_facts(found)
+    if not facts:
+        say("no row has an answer to compare with")
+        return
+    print_facts([*facts, ("most frequent", f"{number(found['most_frequent'])} would be right by guessing that class")])
+    say()
+    header = ("probability", "rows", "expected", "right")
+    print_aligned(header, calibration_rows(found), right=set(header[1:]))

@@ -6,7 +6,7 @@ from typing import Any
 from xspn.cli.inputs import add_model_and_table, add_table_options, read_model, read_table, refuse_two_inputs, seed_of
 from xspn.cli.output import STDOUT, add_rows_output, check_outputs, print_json, say
 
-METHODS = ("marginal", "mpe", "sample")
+METHODS = ("marginal", "mean", "mpe", "sample")
 AS_TEXT = ("csv", "tsv")  # where cells that were observed stay as they were written, to the last digit
 
 
@@ -17,7 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         choices=METHODS,
         default="marginal",
-        help="each cell's likeliest value (or mean), the likeliest row as a whole, or a random row (default: marginal)",
+        help="each cell's likeliest value (the mean of real ones), the mean of all numbers, the likeliest row as a "
+        "whole, or a random row (default: marginal)",
     )
     parser.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
     add_rows_output(parser)
@@ -41,9 +42,11 @@ def run(args: argparse.Namespace) -> int:
     places = {name: j for j, name in enumerate(table.names if schema.names is None else schema.names)}
     out, n_filled = [], 0
     for name, cells in zip(table.names, table.cells, strict=True):
-        own = schema.plain_column(places[name], filled[:, places[name]]) if name in places else cells
+        known = name in places
+        own = schema.plain_column(places[name], filled[:, places[name]]) if known else cells
         n_filled += sum(cell is None and value is not None for cell, value in zip(cells, own, strict=True))
-        seen = cells if kind in AS_TEXT else table.typed_cells(table.index(name), _has_text(own))
+        text_is_meant = _has_text(own) if known else _has_codes(cells)
+        seen = cells if kind in AS_TEXT else table.typed_cells(table.index(name), text_is_meant)
         out.append([value if cell is None else cell for cell, value in zip(seen, own, strict=True)])
     write_table_file(args.output, table.names, out, kind, args.escape_formulas)
     if args.output in (None, STDOUT):
@@ -52,6 +55,11 @@ def run(args: argparse.Namespace) -> int:
         return print_json({"filled": n_filled, "rows": table.n_rows, "output": args.output})
     say(f"{n_filled:,} cells filled, {table.n_rows:,} rows written to {args.output}")
     return 0
+
+
+def _has_codes(cells: list[Any]) -> bool:
+    """Whether some number of a column that the model lacks would not come back as it is, as 007."""
+    return any(isinstance(cell, str) and len(cell) > 1 and cell[0] == "0" and cell.isdigit() for cell in cells)
 
 
 def _has_text(values: list[Any]) -> bool:

@@ -10,7 +10,8 @@ import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.cli.inputs import columns_of, matching, refuse_options
-from xspn.core.arrays import AnyArray, FloatArray
+from xspn.cli.quality import UNSEEN, posterior, quality_of
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray
 from xspn.core.errors import DataError, ParameterError
 from xspn.data.frames import is_parquet
 from xspn.data.provenance import Provenance
@@ -22,6 +23,7 @@ from xspn.inference.composition import Composition
 from xspn.learning.policy import Operation
 from xspn.learning.trace import Trace, TraceEntry, describe_test
 
+Predicted = Callable[[AnyArray], tuple[FloatArray, FloatArray]]  # P(class | row) of each row of codes, and the answers
 NOT_OUT_OF_CORE = ("target", "domains", "delimiter", "missing", "attributes", "row", "item", "value", "absent")
 
 
@@ -48,7 +50,7 @@ def learn_model(train: Table, valid: Table | None, settings: dict[str, Any], tar
         score: Score = circuit.log_likelihood
         parts = parts_of(model)
     else:
-        circuit, score = _classifier(train, settings, target)
+        circuit, score, predicted = _classifier(train, settings, target)
 
     def report() -> dict[str, Any]:
         smoothing = settings.get("smoothing")
@@ -68,6 +70,7 @@ def learn_model(train: Table, valid: Table | None, settings: dict[str, Any], tar
             "decisions": len(trace),
             "groups": groups_of(trace),
             **({"new_classes": new} if new else {}),
+            **({} if target is None else {"classification": _classification(predicted, train, valid, target)}),
         }
 
     return LearnedModel(circuit, trace, report)
@@ -90,8 +93,24 @@ def parts_of(model: XSPN) -> list[dict[str, Any]]:
     return [asdict(part) for part in model.search_.components] if hasattr(model, "search_") else []
 
 
-def _classifier(train: Table, settings: dict[str, Any], target: int) -> tuple[Circuit, Score]:
-    """Return a circuit in which the target comes last, under its own name and labels, and how rows score."""
+def _classification(predicted: Predicted, train: Table, valid: Table | None, target: int) -> dict[str, Any]:
+    """Return how good predictions of the target are: on validation rows if there are any, else on training rows."""
+    rows = train if valid is None else valid
+    chances, answers = predicted(rows.codes)
+    own = np.asarray(train.codes[:, target], dtype=np.float64)
+    most = np.bincount(own[~np.isnan(own)].astype(np.int64)).argmax()
+    known = np.asarray(rows.codes[:, target], dtype=np.float64)
+    known = known[~np.isnan(known)]
+    return {
+        "target": train.schema.shown_name(target),
+        "on": "training rows" if valid is None else "held-out rows",
+        **quality_of(chances, answers),
+        "most_frequent": float((known == most).mean()) if len(known) else None,  # what guessing that class would get
+    }
+
+
+def _classifier(train: Table, settings: dict[str, Any], target: int) -> tuple[Circuit, Score, Predicted]:
+    """Return a circuit in which the target comes last, under its own name and labels; how rows score; predictions."""
     schema = train.schema
     domain, name = schema.domains[target], schema.shown_name(target)
     if domain is None or domain.cardinality is None:
@@ -113,14 +132,24 @@ def _classifier(train: Table, settings: dict[str, Any], target: int) -> tuple[Ci
     learned_by = Provenance.of("XSPNClassifier", own, settings.get("random_state"), codes, circuit.schema)
     circuit = circuit.with_provenance(learned_by)
 
-    def score(table: AnyArray) -> FloatArray:
+    def coded(table: AnyArray) -> tuple[FloatArray, BoolArray]:
+        """Return rows as the circuit has them, and which are of a class that was never seen."""
         codes = np.asarray(table, dtype=np.float64)[:, order]
         classes_of_rows = codes[:, -1]
         new = ~np.isnan(classes_of_rows) & ~np.isin(classes_of_rows, classes)
         codes[:, -1] = np.where(np.isnan(classes_of_rows) | new, np.nan, np.searchsorted(classes, classes_of_rows))
+        return codes, new
+
+    def score(table: AnyArray) -> FloatArray:
+        codes, new = coded(table)
         return np.where(new, -np.inf, circuit.log_likelihood(codes))  # a class that was never seen is impossible
 
-    return circuit, score
+    def predicted(table: AnyArray) -> tuple[FloatArray, FloatArray]:
+        codes, new = coded(table)
+        answers = np.where(new, UNSEEN, codes[:, -1])
+        return posterior(circuit, codes, len(others), len(classes)), answers
+
+    return circuit, score, predicted
 
 
 def _means(score: Score | None, train: Table, valid: Table | None) -> dict[str, float | None]:

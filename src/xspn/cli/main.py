@@ -33,6 +33,7 @@ COMMANDS = {
     "report": "write a report on a model and a table: fit, calibration, segments, oddities",
     "explore": "write a model as a page that answers, and open it",
     "test": "find columns that can be interchanged; no model needed",
+    "completion": "print a script that completes commands in bash, zsh or fish",
     "datasets": "list, describe, fetch and generate the paper's data sets",
     "demo": "learn SPNs and XSPNs on generated data, against the truth and the paper",
     "reproduce": "run the paper's experiments again: tables, figures, a report beside the published numbers",

@@ -157,8 +157,10 @@ def checked_labels(labels: Iterable[Any], what: str) -> Labels:
     return own
 
 
-def codes_of(cells: Sequence[Any] | AnyArray, labels: Labels, place: Place, what: str) -> FloatArray:
-    """Return the code of each cell's label, NaN where the cell is missing.
+def codes_of(
+    cells: Sequence[Any] | AnyArray, labels: Labels, place: Place, what: str, unknown_is_missing: bool = False
+) -> FloatArray:
+    """Return the code of each cell's label, NaN where the cell is missing; or unknown, if that shall be the same.
 
     Examples:
         >>> codes_of(["red", None, "blue"], ("blue", "red"), lambda row: f"row {row}", "X").tolist()
@@ -172,7 +174,7 @@ def codes_of(cells: Sequence[Any] | AnyArray, labels: Labels, place: Place, what
         except TypeError:  # not hashable
             found = None
         if found is None:
-            if not is_missing(cell):
+            if not unknown_is_missing and not is_missing(cell):
                 raise unknown_label(plain(cell), labels, place(row), what)
             found = np.nan
         out[row] = found

@@ -36,6 +36,22 @@ Attributes = tuple[tuple[str, tuple[str | None, ...]], ...]  # names, and a valu
 
 
 @dataclass(frozen=True)
+class Tolerance:
+    """What a table may differ in from the one that a model was learned from.
+
+    Attributes:
+        columns: DataFrames and files may have their columns in any order, and lack some, which are missing then.
+        values: A value that a discrete column did not have counts as missing.
+    """
+
+    columns: bool = False
+    values: bool = False
+
+
+STRICT = Tolerance()
+
+
+@dataclass(frozen=True)
 class Schema:
     """What is known of each column of a table.
 
@@ -159,47 +175,108 @@ class Schema:
             return bool(code)
         return int(code) if domain is not None and domain.is_discrete else float(code)
 
+    def numbers(self) -> list[FloatArray | None]:
+        """Return the numbers that the codes of each column stand for: none listed for real ones, None for names.
+
+        Numbers can be averaged: real ones, steps of a scale, and zeros and ones.
+
+        Examples:
+            >>> own = Schema.of([Domain.real(), Domain.ordinal(3), Domain(3)], labels=[None, [1, 2, 5], None])
+            >>> [None if found is None else found.tolist() for found in own.numbers()]
+            [[], [1.0, 2.0, 5.0], None]
+        """
+        found: list[FloatArray | None] = []
+        for domain, labels in zip(self.domains, self.labels, strict=True):
+            size = 0 if domain is None else domain.cardinality
+            values = range(size or 0) if labels is None else labels
+            is_number = domain is not None and (size is None or domain.ordered or size == 2)
+            is_number &= not any(isinstance(value, str) for value in values)
+            found.append(np.array([float(value) for value in values]) if is_number else None)
+        return found
+
     # -- from what users hand in to codes ------------------------------------------------------------------------------
 
-    def encode(self, X: Any, what: str = "X", numbers_are_codes: bool = True) -> AnyArray:
+    def encode(
+        self, X: Any, what: str = "X", numbers_are_codes: bool = True, tolerance: Tolerance = STRICT
+    ) -> AnyArray:
         """Return a table of the right width as codes or real numbers: (rows, columns).
 
         Cells of DataFrames and files, and text in lists, are looked up among the labels. Arrays of numbers are codes
         already, unless the caller says that they are labels that happen to be numbers. The columns of files go by their
-        names, in any order.
+        names, in any order; those of DataFrames too, if that is tolerated.
         """
+        codes = self._encoded(X, what, numbers_are_codes, tolerance)
+        return self._known(codes) if tolerance.values else codes
+
+    def _encoded(self, X: Any, what: str, numbers_are_codes: bool, tolerance: Tolerance) -> AnyArray:
         if is_collection(X):
             X = gather_collection(X, what)
-        if is_coded(X):
-            return X.encoded_by(self)  # type: ignore[no-any-return]
         if isinstance(X, str | os.PathLike):
             from xspn.data.files import read_path
 
-            return read_path(X, what).encoded_by(self)
+            X = read_path(X, what)
+        if is_coded(X):
+            return X.encoded_by(self, tolerance)  # type: ignore[no-any-return]
         frame = None if isinstance(X, np.ndarray) else Frame.of(X)
+        if frame is not None and self.goes_by_name(frame, tolerance):
+            return self._by_name(frame, what, tolerance)
         if frame is None:
             array = as_array(X, what)
             is_codes = array.dtype.kind in "biuf" and numbers_are_codes
             is_codes |= not any(self.labels) or array.dtype.kind == "c"
             if is_codes or array.ndim != 2 or array.shape[1] != len(self):
                 return table(array, len(self), self.names, what)
-            return np.column_stack([self.codes(j, array[:, j], what) for j in range(len(self))])
+            return np.column_stack([self.codes(j, array[:, j], what, tolerance=tolerance) for j in range(len(self))])
         if frame.is_pandas and not any(self.labels):
             return table(frame.native, len(self), self.names, what)
         if self.names is not None:
             same_columns([str(name) for name in frame.native.columns], self.names, what)
         elif frame.shape[1] != len(self):
             raise DataError(f"{what}: expected {len(self)} columns, found {frame.shape[1]}")
-        return np.column_stack([self.codes(j, frame.cells(j), what) for j in range(len(self))])
+        return np.column_stack([self.codes(j, frame.cells(j), what, tolerance=tolerance) for j in range(len(self))])
 
-    def codes(self, variable: int, cells: AnyArray, what: str = "X", place: Place | None = None) -> FloatArray:
+    def goes_by_name(self, frame: Frame | None, tolerance: Tolerance) -> bool:
+        """Whether the columns of a DataFrame are found by their names, rather than taken in their order."""
+        return frame is not None and tolerance.columns and self.names is not None and frame.names is not None
+
+    def _by_name(self, frame: Frame, what: str, tolerance: Tolerance) -> AnyArray:
+        """Return the columns of a DataFrame that go by these names, in whatever order, and NaN for those it lacks."""
+        found, names = {name: j for j, name in enumerate(frame.names or ())}, self.names or ()
+        if not any(name in found for name in names):
+            shown = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
+            raise DataError(f"{what}: none of the columns that the model knows ({shown}) is in the table")
+        out = np.full((frame.shape[0], len(self)), np.nan)
+        for j, name in enumerate(names):
+            if name in found:
+                out[:, j] = self.codes(j, frame.cells(found[name]), what, tolerance=tolerance)
+        return out
+
+    def _known(self, codes: AnyArray) -> AnyArray:
+        """Return codes with NaN for finite numbers that a discrete column cannot hold."""
+        for j, domain in enumerate(self.domains):
+            own = np.asarray(codes[:, j], dtype=np.float64)
+            if domain is not None and domain.is_discrete and (bad := domain.outside(own) & np.isfinite(own)).any():
+                codes = np.array(codes, dtype=np.float64)
+                codes[bad, j] = np.nan
+        return codes
+
+    def codes(
+        self,
+        variable: int,
+        cells: AnyArray,
+        what: str = "X",
+        place: Place | None = None,
+        tolerance: Tolerance = STRICT,
+    ) -> FloatArray:
         """Return one column's cells as codes or numbers; `place` names a cell by its row."""
 
         def name_cell(row: int) -> str:
             return cell_name((row, variable), self.names) if place is None else place(row)
 
         labels = self.labels[variable]
-        return numbers_of(cells, name_cell, what) if labels is None else codes_of(cells, labels, name_cell, what)
+        if labels is None:
+            return numbers_of(cells, name_cell, what)
+        return codes_of(cells, labels, name_cell, what, tolerance.values)
 
     def evidence(self, evidence: Any, what: str = "evidence") -> AnyArray:
         """Return rows of evidence from a table, one row of it, a mapping {variable: value}, or nothing."""
@@ -277,6 +354,23 @@ class Schema:
         elif self.names is not None:
             frame.columns = list(self.names)
         return frame
+
+    def labeled_probabilities(self, table: FloatArray) -> Any:
+        """Return probabilities (rows, columns, values) as a DataFrame, a line for each value of a discrete column."""
+        sizes = [(j, domain.cardinality) for j, domain in enumerate(self.domains) if domain is not None]
+        cells = [(j, code) for j, size in sizes for code in range(size or 0)]
+        n_rows, variables, codes = len(table), [j for j, _ in cells], [code for _, code in cells]
+        columns: dict[str, list[Any]] = {
+            "row": np.repeat(np.arange(n_rows), len(cells)).tolist(),
+            "variable": [self.shown_name(j) for j in variables] * n_rows,
+            "value": [self.label(j, code) for j, code in cells] * n_rows,
+            "probability": table[:, variables, codes].ravel().tolist(),
+        }
+        if self.library not in (None, "pandas"):
+            if len({type(value) for value in columns["value"]}) > 1:  # a column has one type there
+                columns["value"] = [str(value) for value in columns["value"]]
+            return built(self.library, list(columns), list(columns.values()), [None] * len(columns))
+        return need_pandas().DataFrame(columns)
 
     def plain_column(self, column: int, codes: FloatArray) -> list[Any]:
         """Return a column's values as plain Python values: labels or numbers, None where there is none.

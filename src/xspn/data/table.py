@@ -22,7 +22,7 @@ from xspn.data.column_types import (
 )
 from xspn.data.domain import Domain
 from xspn.data.frames import Frame, gather_collection, has_huge_numbers, is_collection, labeled
-from xspn.data.schema import Schema, is_coded
+from xspn.data.schema import STRICT, Schema, Tolerance, is_coded
 
 Bits = NDArray[np.uint8]
 CellPlace = Callable[[int, int], str]  # names the cell of a row and a column
@@ -118,7 +118,7 @@ class Table:
         own = attributes_of(source, self.schema.shown_names)
         return replace(self, schema=replace(self.schema, attributes=own))
 
-    def encoded_by(self, schema: Schema) -> AnyArray:
+    def encoded_by(self, schema: Schema, tolerance: Tolerance = STRICT) -> AnyArray:
         """Return the rows as codes of another schema: as they are if it is the same, by their labels otherwise."""
         own = self.schema
         if (own.domains, own.labels) == (schema.domains, schema.labels):
@@ -127,7 +127,7 @@ class Table:
             raise DataError(f"X: expected {len(schema)} columns, found {len(own)}")
         rows = np.asarray(self.codes, dtype=np.float64)
         cells = [rows[:, j] if labels is None else labeled(rows[:, j], labels) for j, labels in enumerate(own.labels)]
-        return np.column_stack([schema.codes(j, column) for j, column in enumerate(cells)])
+        return np.column_stack([schema.codes(j, column, tolerance=tolerance) for j, column in enumerate(cells)])
 
     def learnable(self) -> "Table":
         """Return the table, refusing real numbers that cannot be learned from: their squares overflow or vanish."""

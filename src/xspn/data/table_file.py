@@ -13,7 +13,7 @@ from xspn.data.column_types import identifier
 from xspn.data.decimals import NUMBER
 from xspn.data.domain import EXACT_WHOLE
 from xspn.data.frames import PANDAS, has_huge_numbers
-from xspn.data.schema import Schema
+from xspn.data.schema import STRICT, Schema, Tolerance
 from xspn.data.table import Table, table_of_cells
 
 LONGEST = 1000  # letters of a number; what is longer stays a text
@@ -144,21 +144,23 @@ class TableFile:
         whole = all(map(_is_whole, texts))
         return [(int(cell) if whole else float(cell)) if isinstance(cell, str) else cell for cell in cells]
 
-    def encoded_by(self, schema: Schema, absent_is_missing: Iterable[str] = ()) -> AnyArray:
+    def encoded_by(
+        self, schema: Schema, tolerance: Tolerance = STRICT, absent_is_missing: Iterable[str] = ()
+    ) -> AnyArray:
         """Return the rows as codes of a schema's columns, found by their names; other columns are passed over.
 
         Columns without names are X0, X1, …, or go by their order if there are as many as in the table.
 
         Args:
             schema: That of the circuit.
+            tolerance: Whether columns may be absent, and values unknown.
             absent_is_missing: Columns that the table need not have.
         """
         names = self.names if schema.names is None and len(schema) == len(self.names) else schema.shown_names
-        optional = set(absent_is_missing)
         places = {name: column for column, name in enumerate(self.names)}
+        some_known = (tolerance.columns or self.is_listed) and any(name in places for name in names)
+        optional = set(names if some_known else absent_is_missing)
         lacking = [n for n in names if n not in places and n not in optional]
-        if self.is_listed and len(lacking) < len(names):
-            lacking = []
         if lacking:
             known = set(names)
             spare = [name for name in self.names if name not in known]
@@ -169,12 +171,12 @@ class TableFile:
         out = np.full((self.n_rows, len(schema)), np.nan)
         for j, name in enumerate(names):
             if name in places:
-                out[:, j] = self._codes(schema, j, places[name])
+                out[:, j] = self._codes(schema, j, places[name], tolerance)
             elif self.absent is not None:
                 out[:, j] = schema.codes(j, np.array([self.absent], dtype=object), self.source)[0]
         return out
 
-    def _codes(self, schema: Schema, variable: int, column: int) -> AnyArray:
+    def _codes(self, schema: Schema, variable: int, column: int, tolerance: Tolerance) -> AnyArray:
         def place(row: int) -> str:
             return self.place(row, column)
 
@@ -184,10 +186,10 @@ class TableFile:
             cells[:] = [None if cell is None else str(cell) for cell in self.cells[column]]
         else:
             cells[:] = [number_or_text(cell) for cell in self.cells[column]]
-        codes = schema.codes(variable, cells, self.source, place)
+        codes = schema.codes(variable, cells, self.source, place, tolerance)
         domain = schema.domains[variable]
         bad = np.zeros(len(codes), dtype=bool) if domain is None else domain.outside(codes)
-        if domain is not None and bad.any():
+        if domain is not None and bad.any() and not tolerance.values:
             row = int(np.argmax(bad))
             raise DataError(f"{self.source}: expected {domain.describe()}, found {codes[row]:g} at {place(row)}")
         return codes

@@ -6,6 +6,7 @@ from functools import wraps
 from inspect import signature
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args
 
 import numpy as np
@@ -15,23 +16,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray
-from xspn.core.checks import as_array, table, weights_of_rows, whole_number
+from xspn.core.checks import as_array, one_of, table, weights_of_rows, whole_number
 from xspn.core.errors import DataError, MemoryLimitError, ParameterError
 from xspn.core.random import RandomState
 from xspn.data.frames import PANDAS, Frame, built, is_collection, is_out_of_core, is_path, need_pandas, pandas_column
-from xspn.data.schema import Schema, is_coded
+from xspn.data.schema import STRICT, Schema, Tolerance, is_coded, is_table
 from xspn.data.table import Bits, Table, binarized, refuse_unreadable
 from xspn.estimators.explanation import Reason, explain
 from xspn.learning.data import BinaryData
 from xspn.learning.memory import OTHERWISE
 from xspn.learning.source import TrainingData
 from xspn.learning.table_data import TableData
+from xspn.leaves.scales import Scale
 from xspn.leaves.transformed import scales_of
-from xspn.questions import Answer, Answers, NextItem
+from xspn.questions import Answer, Answers, NextItem, evidence_row
 
 Query = TypeVar("Query", bound=Callable[..., Any])
 Form = Callable[[Any], dict[str, Any]]  # a fitted estimator → the form of a lazy answer: its width, type or template
-Method = Literal["marginal", "mpe", "sample"]
+Method = Literal["marginal", "mean", "mpe", "sample"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -95,6 +97,7 @@ class TableInput(BaseEstimator):  # type: ignore[misc]
                 del self.feature_names_in_
         else:
             self._check_names(X, reset=True)
+        _ = self._tolerance  # refuses settings of tables to come before anything is learned
         self.schema_, self._template = own.schema, own.template
         return own
 
@@ -107,11 +110,20 @@ class TableInput(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._codes(X)
 
+    @property
+    def _tolerance(self) -> Tolerance:
+        """What a table may differ in from the training table, by the parameters that say so."""
+        unknown, columns = getattr(self, "handle_unknown", "error"), getattr(self, "match_columns", "exact")
+        one_of("handle_unknown", unknown, ("error", "missing"))
+        one_of("match_columns", columns, ("exact", "by_name"))
+        return Tolerance(columns == "by_name", unknown == "missing")
+
     def _codes(self, X: Any) -> AnyArray:
         refuse_unreadable(X)
-        if knows_its_names(X):
-            return binarized(self.schema_.encode(X), self.binarize)
-        frame = Frame.of(X)
+        tolerance = self._tolerance
+        frame = None if knows_its_names(X) else Frame.of(X)
+        if knows_its_names(X) or self.schema_.goes_by_name(frame, tolerance):
+            return binarized(self.schema_.encode(X, tolerance=tolerance), self.binarize)
         rows: Any = X
         if frame is None:
             rows = as_array(X, "X")
@@ -126,14 +138,17 @@ class TableInput(BaseEstimator):  # type: ignore[misc]
                 f"X has {n_features} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        return binarized(self.schema_.encode(rows, numbers_are_codes=False), self.binarize)
+        codes = self.schema_.encode(rows, numbers_are_codes=False, tolerance=tolerance)
+        return binarized(codes, self.binarize)
 
     def _check_names(self, X: Any, reset: bool) -> None:
         """Let scikit-learn remember and compare names and numbers of columns; the cells are checked by the schema."""
         try:
             validate_data(self, X, reset=reset, skip_check_array=True)
         except (ValueError, TypeError) as error:
-            raise DataError(str(error)) from error
+            can_match = hasattr(self, "match_columns") and "feature names should match" in str(error)
+            hint = "match_columns='by_name' takes columns in any order, and absent ones as missing"
+            raise DataError(f"{error}{hint if can_match else ''}") from error
 
     def _row_weights(self, sample_weight: Any, n_rows: int) -> FloatArray | None:
         """Check the weights of the training rows."""
@@ -165,28 +180,41 @@ def completed(circuit: Circuit, rows: AnyArray, method: Method, random_state: Ra
     Args:
         circuit: What is known of the rows.
         rows: Codes, NaN where a value is missing.
-        method: "marginal" takes each cell's likeliest value given the row, and the mean for real variables; "mpe" the
-            likeliest completion of the row as a whole; "sample" a random completion.
+        method: "marginal" takes each cell's likeliest value given the row, and the mean for real variables; "mean" the
+            mean of all numbers, also of steps of a scale; "mpe" the likeliest completion of the row as a whole;
+            "sample" a random completion.
         random_state: The seed for "sample".
     """
     if method not in get_args(Method):
-        raise ParameterError(f"impute: expected method 'marginal', 'mpe' or 'sample', found {method!r}")
+        raise ParameterError(f"impute: expected method 'marginal', 'mean', 'mpe' or 'sample', found {method!r}")
     if method == "mpe":
         return circuit.mpe(rows).values
     if method == "sample":
         return circuit.sample(given=rows, random_state=random_state)
-    likeliest = _likeliest(circuit, rows)
+    likeliest = _likeliest(circuit, rows, method == "mean")
     for variable, scale in scales_of(circuit.graph.leaves).items():  # a mean of whole numbers need not be one
         likeliest[:, variable] = scale.presented(likeliest[:, variable])
     return np.where(np.isnan(rows), likeliest, rows)
 
 
-def filled_in(X: Any, schema: Schema, missing: BoolArray, filled: FloatArray) -> Any:
+def filled_in(
+    X: Any, schema: Schema, missing: BoolArray, filled: FloatArray, tolerance: Tolerance = STRICT, whole: bool = False
+) -> Any:
     """Return a table as it came, with the cells that are missing taken from completed rows of codes.
 
     All other cells are copied: through codes a whole number above 2⁵³, say, would not come back as it was.
+
+    Args:
+        X: The table.
+        schema: That of the completed rows.
+        missing: Which cells are filled in.
+        filled: The completed rows, in codes.
+        tolerance: How the table was read.
+        whole: Whether to give back the columns of the schema, rather than those of the table, where these differ.
     """
     frame = Frame.of(X)
+    if frame is not None and schema.goes_by_name(frame, tolerance) and frame.names != schema.names:
+        return _filled_by_name(frame, schema, missing, filled, whole)
     if frame is None:
         values, out = schema.values(filled), np.array(as_array(X, "X"))
         if missing.any() and (out.dtype.kind in "US" or values.dtype == object):
@@ -206,6 +234,23 @@ def filled_in(X: Any, schema: Schema, missing: BoolArray, filled: FloatArray) ->
     answer = need_pandas().DataFrame(own, index=native.index)
     answer.columns = native.columns
     return answer
+
+
+def _filled_by_name(frame: Frame, schema: Schema, missing: BoolArray, filled: FloatArray, whole: bool) -> Any:
+    """Return a DataFrame whose columns are found by their names: as they came, or those of the schema."""
+    import narwhals as nw
+
+    known = schema.names or ()
+    common = [name for name in frame.names or () if name in set(known)]
+    order = [known.index(name) for name in common]
+    native = nw.from_native(frame.native, eager_only=True) if frame.is_pandas else frame.native
+    seen = filled_in(native.select(common).to_native(), schema.take(order), missing[:, order], filled[:, order])
+    if whole:
+        index = frame.native.index if frame.is_pandas else None
+        added = replace(schema, library=frame.library).decode(filled, index=index)
+        native = nw.from_native(added, eager_only=True)
+    columns = nw.from_native(seen, eager_only=True)
+    return native.with_columns(*[columns[name] for name in common]).to_native()
 
 
 def _filled_cells(cells: list[Any], values: list[Any], missing: BoolArray) -> list[Any]:
@@ -230,12 +275,25 @@ def _filled_column(column: Any, variable: int, schema: Schema, missing: BoolArra
     return out
 
 
-def _likeliest(circuit: Circuit, rows: AnyArray) -> FloatArray:
-    """Return each cell's likeliest value given its row; the mean where it is real, NaN outside the circuit."""
-    found = np.nan_to_num(circuit.marginals(rows), nan=-1.0).argmax(axis=2).astype(np.float64)
+def _likeliest(circuit: Circuit, rows: AnyArray, nearest_to_mean: bool) -> FloatArray:
+    """Return each cell's likeliest value given its row; the mean where it is real, NaN outside the circuit.
+
+    Discrete numbers that have an order may be those nearest to their mean instead.
+    """
+    table = np.nan_to_num(circuit.marginals(rows), nan=-1.0)
+    found = table.argmax(axis=2).astype(np.float64)
+    for variable, numbers in enumerate(circuit.schema.numbers() if nearest_to_mean else ()):
+        if numbers is not None and len(numbers) > 2:
+            means = table[:, variable, : len(numbers)] @ numbers
+            found[:, variable] = np.abs(means[:, None] - numbers).argmin(axis=1)
     found[:, [domain is None for domain in circuit.domains]] = np.nan
     real = [domain is not None and not domain.is_discrete for domain in circuit.domains]
     return np.where(real, circuit.means(rows), found) if any(real) else found
+
+
+def _are_texts(given: Any) -> bool:
+    """Whether evidence is a list of texts such as "city=Bonn"."""
+    return isinstance(given, list | tuple) and bool(given) and all(isinstance(own, str) and "=" in own for own in given)
 
 
 # -- estimators --------------------------------------------------------------------------------------------------------
@@ -266,6 +324,17 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
     """An estimator whose result is a circuit, `circuit_`."""
 
     circuit_: Circuit
+    _presentation: Mapping[int, Scale] = MappingProxyType({})  # how the numbers of real columns are given
+
+    def _presented(self, codes: FloatArray, seen: AnyArray | None = None) -> FloatArray:
+        """Return rows that were drawn or filled in, in the precision and of the sign that the training table has.
+
+        What was seen stays as it is. Circuits learned by evidence do this by themselves, others know of densities only.
+        """
+        for variable, scale in self._presentation.items():
+            own = scale.presented(codes[:, variable])
+            codes[:, variable] = own if seen is None else np.where(np.isnan(seen[:, variable]), own, codes[:, variable])
+        return codes
 
     @answers_by_partition()
     def score_samples(self, X: Any) -> FloatArray:
@@ -368,7 +437,9 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
             raise DataError("X: found 0 sample(s) while a minimum of 1 is required: the mean of nothing is undefined")
         return mean
 
-    def sample(self, n_samples: int = 1, random_state: RandomState = None, chunks: int | None = None) -> Any:
+    def sample(
+        self, n_samples: int = 1, random_state: RandomState = None, chunks: int | None = None, given: Any = None
+    ) -> Any:
         """Return random rows: a DataFrame with the same labels and types if the model was fitted to one.
 
         Args:
@@ -376,16 +447,40 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
             random_state: The seed.
             chunks: Return a lazy Dask array or DataFrame (of pandas, whatever the library) with so many rows in each
                 partition.
+            given: What is known: a mapping {column: value}, texts such as "city=Bonn", or a table with missing values,
+                of which each row is completed `n_samples` times; the completions of a row follow one another.
+
+        Examples:
+            >>> rng = np.random.default_rng(0)
+            >>> X = np.repeat(rng.integers(0, 2, size=(500, 1)), 3, axis=1)
+            >>> from xspn import XSPN
+            >>> XSPN(smoothing=0.0, random_state=0).fit(X).sample(2, random_state=0, given={0: 1}).tolist()
+            [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
         """
         check_is_fitted(self)
+        if given is not None and chunks is not None:
+            raise ParameterError("sample: expected `given` or `chunks`, found both; what is given is completed at once")
         if chunks is None:
-            return self._given_back(self.circuit_.sample(n_samples, random_state=random_state))
+            rows = None if given is None else self._evidence(given)
+            drawn = self.circuit_.sample(n_samples, given=rows, random_state=random_state)
+            seen = None if rows is None else np.repeat(np.asarray(rows, dtype=np.float64), n_samples, axis=0)
+            return self._given_back(self._presented(drawn, seen))
         from xspn.distributed.lazy import samples
 
         template = self._template
         if template is None and self.schema_.library is not None:
             template = replace(self.schema_, library=None).decode(np.empty((0, len(self.schema_))))
         return samples(self, n_samples, chunks, random_state, template)
+
+    def _evidence(self, given: Any) -> AnyArray:
+        """Return what is known as rows of codes: from a mapping, texts, one row or a table."""
+        if is_table(given) and not _are_texts(given):
+            return self._codes(given)
+        if isinstance(given, str) or _are_texts(given):
+            return evidence_row([given] if isinstance(given, str) else list(given), self.schema_)[None, :]
+        if isinstance(given, Mapping) or hasattr(given, "to_dict"):
+            return self.schema_.row(given, "given")[None, :]
+        return self._codes([list(given)])
 
     def _form_of_marginals(self) -> dict[str, Any]:
         """Return the form of lazy marginals: a DataFrame where those in memory are one."""
@@ -438,15 +533,16 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
 
         Args:
             X: The table.
-            method: "marginal" takes each cell's likeliest value given the row, and the mean for real variables; "mpe"
-                the likeliest completion of the row as a whole; "sample" a random completion.
+            method: "marginal" takes each cell's likeliest value given the row, and the mean for real variables; "mean"
+                the mean of all numbers, also of steps of a scale; "mpe" the likeliest completion of the row as a
+                whole; "sample" a random completion.
             random_state: The seed for "sample".
 
         For a Dask collection or a Parquet path the answer is a lazy Dask array or DataFrame. A file, or a `Table`, is
         given back as a DataFrame or an array, as `sample` gives rows.
         """
         rows = self._query_rows(X)
-        filled = completed(self.circuit_, rows, method, random_state)
+        filled = self._presented(completed(self.circuit_, rows, method, random_state), rows)
         if knows_its_names(X):
             return self._given_back(filled)
-        return filled_in(X, self.schema_, np.isnan(rows), filled)
+        return filled_in(X, self.schema_, np.isnan(rows), filled, self._tolerance)

@@ -28,9 +28,11 @@ from xspn.learning.learner import WIDEST_BY_EVIDENCE, evidence_serves
 from xspn.learning.long_tables import LongTable
 from xspn.learning.memory import refuse_if_too_large
 from xspn.learning.sampling import MOST_ROWS
+from xspn.learning.scales import presentation_of
 from xspn.learning.search import BUDGETS, SearchReport, SearchResult, ValidationRows, search
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
+from xspn.learning.table_data import TableData
 from xspn.learning.trace import Trace
 
 if TYPE_CHECKING:
@@ -81,6 +83,11 @@ class LearnerParameters(TableInput):
             `Domain` for all of them; a mapping from names or indices to these or to lists of labels; or a list with one
             for each column. See `xspn.data.column_types` for the rules. "binary" refuses anything else.
         binarize: Values above this number count as 1, others as 0; None takes values as they are.
+        handle_unknown: What to do with a value of a discrete column that the training table lacked: "error" refuses it,
+            "missing" takes the cell as missing.
+        match_columns: How the columns of DataFrames and files asked about are found: "exact" wants those of the
+            training table in their order, as scikit-learn does (files go by name); "by_name" takes them in any order,
+            passes over others, and takes absent ones as missing.
         options: Further settings of `xspn.learning.config.LearnConfig`, by name.
         n_jobs: Threads for one circuit, processes for several; −1 for all cores. The result does not depend on it.
         random_state: A seed, for the same circuit every time.
@@ -101,6 +108,8 @@ class LearnerParameters(TableInput):
         n_estimators: int = 1,
         domains: Any = None,
         binarize: float | None = None,
+        handle_unknown: str = "error",
+        match_columns: str = "exact",
         options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -118,6 +127,8 @@ class LearnerParameters(TableInput):
         self.n_estimators = n_estimators
         self.domains = domains
         self.binarize = binarize
+        self.handle_unknown = handle_unknown
+        self.match_columns = match_columns
         self.options = options
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -208,6 +219,7 @@ class XSPN(SegmentTransformer, LearnerParameters):
             learned, data = self._learned(X, X_valid, sample_weight, config)
         self.circuit_ = Circuit.of_schema(learned.graph, self.schema_, self.provenance_)
         self.trace_ = learned.trace
+        self._presentation = presentation_of(data) if isinstance(data, TableData) else {}
         if data is not None:
             warn_of_disagreement(self.circuit_, data)
         if isinstance(learned, SearchResult):

@@ -58,6 +58,35 @@ def means(backend: Backend, evidence: AnyArray, names: Names | None = None) -> F
     return np.asarray(np.where(real & ~np.isnan(seen), seen, out))
 
 
+def variances(backend: Backend, evidence: AnyArray, names: Names | None = None) -> FloatArray:
+    """Return Var[X_i | evidence row] for all variables (categories count as their codes): (rows, n).
+
+    What the leaves leave open and how far their means are apart, both by the flow that reaches them. Everything is
+    about the mean of the row, so no digits are lost where means are large. What is observed has variance 0.
+    """
+    program = backend.program
+    middle = means(backend, evidence, names)
+    table = backend.marginals(evidence, names)
+    away = np.arange(table.shape[2]) - middle[:, :, None]
+    out = np.nansum(table * away**2, axis=2)
+    real = np.array([domain is not None and not domain.is_discrete for domain in program.domains])
+    out[:, program.absent] = np.nan
+    if not real.any():
+        return np.asarray(out)
+    out[:, real] = 0.0
+    for start, stop, rows in program.row_blocks(evidence, names, "evidence"):
+        flow = flows(program, backend.log_values(rows, Semiring.SUM))
+        for first, block in program.blocks:
+            for slot, behind in enumerate(block.slot_leaves()):
+                for leaf in behind:
+                    own = np.array(leaf.variables)
+                    if real[own].any():
+                        seen = rows.values[:, own]
+                        apart = (leaf.means(seen) - middle[start:stop, own]) ** 2 + leaf.variances(seen)
+                        out[start:stop, own] += flow[first + slot][:, None] * apart
+    return np.asarray(np.where(real & ~np.isnan(np.asarray(evidence, dtype=np.float64)), 0.0, out))
+
+
 def sample(
     backend: Backend,
     evidence: AnyArray,

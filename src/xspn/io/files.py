@@ -64,7 +64,7 @@ def save(circuit: Circuit, path: str | os.PathLike[str], notes: Notes | None = N
         notes: What else the file shall hold, in plain values: how the circuit was learned, say.
     """
     if not isinstance(circuit, Circuit):
-        hint = "; pass its circuit_" if hasattr(circuit, "circuit_") else ""
+        hint = "; pass its circuit_, or use xspn.save, which keeps estimators" if hasattr(circuit, "circuit_") else ""
         raise DataTypeError(f"save: expected a Circuit, found {type(circuit).__name__}{hint}")
     form = format_of_name(path)
     with _collector_paused():

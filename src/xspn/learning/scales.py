@@ -101,6 +101,19 @@ def on_scales(data: TableData) -> tuple[TableData, dict[int, ColumnScale]]:
     return replace(on, atoms=tuple(atoms), scales=tuple(of_column.tolist())), found
 
 
+def presentation_of(data: TableData) -> dict[int, Scale]:
+    """Return how the numbers of each real column are given: in which steps, and on which side of 0 if on one.
+
+    Nothing is learned on these scales: what is drawn or filled in is rounded and reflected by them.
+    """
+    found: dict[int, Scale] = {}
+    for v, domain in enumerate(data.domains):
+        if not domain.is_discrete and len((values := _Values.of(data, v)).numbers) > 1:
+            ends = 0.0 if values.numbers[0] >= 0 else None, 0.0 if values.numbers[-1] <= 0 else None
+            found[v] = Scale(step=_step_of(values), least=ends[0], most=ends[1])
+    return {v: scale for v, scale in found.items() if not scale.is_plain}
+
+
 def in_own_units(graph: Graph, scales: dict[int, ColumnScale]) -> Graph:
     """Return a circuit that was learned on scales as one over the columns' own units."""
 

@@ -70,6 +70,10 @@ class Atom(Univariate):
         """Return each row filled with the value."""
         return np.where(np.isnan(x), self.value, x)
 
+    def variances(self, x: FloatArray) -> FloatArray:
+        """Return the variance of a rounding error where the value is missing."""
+        return np.where(np.isnan(x), self.width**2 / 12, 0.0)
+
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the value, and the variance of a rounding error."""
         return np.array([self.value]), np.array([[self.width**2 / 12]])

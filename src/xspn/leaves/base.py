@@ -178,6 +178,24 @@ class Leaf(LeafNode):
         table = self.marginals(x)
         return np.asarray(table @ np.arange(table.shape[2], dtype=np.float64))
 
+    def variances(self, x: FloatArray) -> FloatArray:
+        """Return Var[X_i | the observed part of the row]: (rows, n), 0 where a value is observed.
+
+        Discrete values count as their codes. Families of real variables are asked row by row, unless they say how.
+        """
+        if all(domain.is_discrete for domain in self.domains):
+            table = self.marginals(x)
+            codes = np.arange(table.shape[2], dtype=np.float64)
+            away = codes - (table @ codes)[:, :, None]
+            return np.asarray((table * away**2).sum(axis=2))
+        found = np.zeros(x.shape)
+        for row, own in enumerate(x):
+            rest = self.condition(own)[0] if np.isnan(own).any() else None
+            if isinstance(rest, Leaf):
+                places = [self._variables.index(v) for v in rest.variables]
+                found[row, places] = np.diag(rest.moments()[1])
+        return found
+
     def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
         """Return log P(observed part of each row, missing values within their marks, count = k): (rows, degree + 1).
 

@@ -173,6 +173,11 @@ class ExchangeableGaussian(Leaf):
         """Return each row filled with the conditional mean, which is the mode."""
         return self.mode(x)[0]
 
+    def variances(self, x: FloatArray) -> FloatArray:
+        """Return the variance of any missing variable given the observed ones."""
+        _, _, _, shared = self._given(x)
+        return np.where(np.isnan(x), (self._apart + shared)[:, None], 0.0)
+
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the mean and the covariance."""
         n = len(self._variables)

@@ -95,6 +95,10 @@ class Gaussian(Univariate):
         """Return each row filled with the conditional mean, which is the mode."""
         return self.mode(x)[0]
 
+    def variances(self, x: FloatArray) -> FloatArray:
+        """Return the variance where the value is missing."""
+        return np.where(np.isnan(x), self.std**2, 0.0)
+
     def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
         """Return the log-probability of the allowed intervals, from the distribution function."""
         logs = self.log_prob(x)

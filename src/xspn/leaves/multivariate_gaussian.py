@@ -120,6 +120,15 @@ class MultivariateGaussian(Leaf):
         """Return each row filled with the conditional mean, which is the mode."""
         return self.mode(x)[0]
 
+    def variances(self, x: FloatArray) -> FloatArray:
+        """Return the variances that are left: the same for all rows with the same variables missing."""
+        found = np.zeros(x.shape)
+        for rows, seen, rest in _patterns(x):
+            if len(rest):
+                _, factor = self._given(seen, rest)
+                found[np.ix_(rows, rest)] = (factor**2).sum(axis=1)
+        return found
+
     def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Draw what is missing around its conditional mean."""
         filled, noise = self.mode(x)[0], rng.normal(size=x.shape)

@@ -167,12 +167,21 @@ class Transformed(Leaf):
 
     def means(self, x: FloatArray) -> FloatArray:
         """Return each row filled with conditional means."""
-        found, y = x.copy(), self._forward(x)
+        return np.where(np.isnan(x), self._conditional_moments(x)[0], x)
+
+    def variances(self, x: FloatArray) -> FloatArray:
+        """Return conditional variances in the variables' own units, before rounding."""
+        return self._conditional_moments(x)[1]
+
+    def _conditional_moments(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of what is missing given the rest of its row; zeros elsewhere."""
+        means, variances, y = np.zeros(x.shape), np.zeros(x.shape), self._forward(x)
         for rows, missing, mean, covariance in self._given(y, x):
             for place, variable in enumerate(missing.tolist()):
                 spread = np.full(len(rows), covariance[place, place])
-                found[rows, variable] = self.scales[variable].moments(mean[:, place], spread)[0]
-        return found
+                found = self.scales[variable].moments(mean[:, place], spread)
+                means[rows, variable], variances[rows, variable] = found
+        return means, variances
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return means and covariances, by quadrature where they have no closed form."""
