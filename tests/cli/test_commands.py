@@ -452,7 +452,7 @@ def test_a_model_is_saved_before_anything_else_can_fail(run, survey, tmp_path, m
     def fail(*args):
         raise MemoryError
 
-    monkeypatch.setattr("xspn.cli.learned._reference_models", fail)
+    monkeypatch.setattr("xspn.cli.learned.reference_model", fail)
     status, out, err = run("fit", survey, "-o", tmp_path / "new.json", "--exclude", "name")
     assert (status, out, err) == (1, "", "xspn: out of memory\n")
     assert load(tmp_path / "new.json").names == ("hot_topic", *GUESTS, "overflow")

@@ -155,7 +155,7 @@ WRONG = {
     ),
     "why no node": (["show", "model.json", "--why", "999"], "--why: expected a node from 0 to "),
     "no depth": (["show", "model.json", "--depth", "0"], "--depth: expected a number of at least 1, found 0"),
-    "an unknown method": (["impute", "model.json", "survey.csv", "--method", "mean"], "invalid choice: 'mean'"),
+    "an unknown method": (["impute", "model.json", "survey.csv", "--method", "median"], "invalid choice: 'median'"),
     "predicting what is not there": (
         ["classify", "model.json", "survey.csv", "--target", "overfow"],
         "--target: there is no column 'overfow'; did you mean 'overflow'?",

@@ -141,7 +141,7 @@ def test_what_merging_gains_is_the_difference_of_evidence(rng):
         merged = np.delete(merged, i, axis=1)
         others = [context for k, context in enumerate(found.contexts) if k not in (i, j)]
         unions = [search.fitted(found.contexts[k].label, search.weights * merged[:, j]) for k in (i, j)]
-        best = max(search._evidence([*others[:j], union, *others[j:]], merged) for union in unions)
+        best = max(search.mixture([*others[:j], union, *others[j:]], merged).evidence for union in unions)
         assert search._gain_of_merging(found, i, j) == pytest.approx(best - found.evidence, abs=1e-6)
 
 

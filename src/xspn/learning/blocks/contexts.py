@@ -8,13 +8,12 @@ these (Cheeseman and Stutz, 1996): a lower bound in closed form.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, xlogy
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.learning.blocks.context_search import MOST_CONTEXTS, ContextMixture, ContextSearch, evidence_of
 from xspn.learning.blocks.laws import log_factorials_to
 from xspn.learning.blocks.mixtures import counts_of_blocks, em, laws_of_counts, log_prob_of_rows, plan_of, words_of
 from xspn.learning.blocks.pairs import equal_columns, information_with, sums_of_columns, sums_of_rows
@@ -33,8 +32,6 @@ TOLERANCE = 1e-5  # of EM, in nats per row
 TRIAL_PASSES, PASSES, ROUNDS = 6, 8, 2
 RANDOM_STARTS, STARTS_ANEW = 2, 4
 ROWS_IN_FLOAT32 = 1 << 16  # whose counts are added up in it
-NEIGHBORS = 4  # of a context, that it may be merged with
-MOST_CONTEXTS = 100
 MOST_STARTED_ANEW = 6  # from random rows; with more contexts such starts hardly ever win
 
 
@@ -70,13 +67,7 @@ class Context:
         return np.asarray(log_prob_of_rows(words_of(bits), plan_of(self.label[None, :]), self.table))
 
 
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """Contexts, and the responsibility of each for each row: (rows, contexts)."""
-
-    contexts: tuple[Context, ...]
-    responsibilities: FloatArray
-    evidence: float
+Mixture = ContextMixture[Context]
 
 
 def one_context(bits: AnyArray, weights: FloatArray) -> Context:
@@ -128,18 +119,7 @@ def find_contexts(
     whole = _Search(bits[order], weights[order])
     search = whole.sample(MOST_ROWS)
     found = search.mixture_of_one(alone if alone is not None and search is whole else search.context())
-    untried = [True]  # contexts that nobody has tried to split
-    while len(found.contexts) < most:
-        larger, untried = search.with_splits(found, untried, rng)
-        if larger is None:
-            larger = search.started_anew(found, rng)
-            untried = [True] * (len(found.contexts) + 1)
-        if larger is None:
-            break
-        found = larger
-    if len(found.contexts) > 1:
-        found = max(found, search.fit(found.responsibilities, PASSES, ROUNDS), key=_evidence_of)
-        found = search.merged(found)
+    found = search.search(found, most, rng)
     if search is not whole:
         found = whole.fitted_to_all(found, alone)
     own = np.empty_like(found.responsibilities)
@@ -157,7 +137,7 @@ def _order_of_rows(bits: AnyArray, weights: FloatArray) -> IntArray:
     return np.lexsort((*words_of(bits).T, *sums_of_rows(bits, ones)))
 
 
-class _Search:
+class _Search(ContextSearch[Context, IntArray]):
     """Weighted rows in which contexts are looked for.
 
     Args:
@@ -202,7 +182,7 @@ class _Search:
             return whole
         rough = self._em(list(found.contexts), 1)
         several = self.fit(rough.responsibilities, PASSES, 1, [context.label for context in found.contexts])
-        return max(several, whole, key=_evidence_of)
+        return max(several, whole, key=evidence_of)
 
     def mixture_of_one(self, context: Context) -> Mixture:
         """Return a single context as a mixture."""
@@ -273,6 +253,25 @@ class _Search:
         assert best is not None
         return best
 
+    def blocks_of(self, context: Context) -> IntArray:
+        """Return the blocks of a context: the block of each variable."""
+        return context.label
+
+    def columns(self) -> FloatArray:
+        """Return the bits."""
+        return self.bits
+
+    def fit_all(self, responsibilities: FloatArray) -> Mixture:
+        """Find the blocks of each context anew and fit all by EM, from first responsibilities."""
+        return self.fit(responsibilities, PASSES, ROUNDS)
+
+    def fit_blocks(self, blocks: Sequence[IntArray], responsibilities: FloatArray) -> Mixture:
+        """Fit contexts whose blocks are known by EM, from first responsibilities."""
+        return self._em(
+            [self.fitted(label, self.weights * own) for label, own in zip(blocks, responsibilities.T, strict=True)],
+            PASSES,
+        )
+
     def with_blocks(self, label: IntArray, responsibilities: FloatArray) -> Mixture:
         """Return contexts that all have the same blocks."""
         contexts = [self.fitted(label, self.weights * own) for own in responsibilities.T]
@@ -294,55 +293,26 @@ class _Search:
             of_label = float(evidence[k]) + log_prior(c.label)
             fitted.append(Context(c.label, first, counts[own], law[start:end], table[own], of_label, float(totals[k])))
         step()
-        return Mixture(tuple(fitted), responsibilities, self._evidence(fitted, responsibilities))
+        return self.mixture(fitted, responsibilities)
 
-    def _evidence(self, contexts: list[Context], responsibilities: FloatArray) -> float:
-        """Return the evidence of completed rows: contexts, how often each occurs (a uniform prior), and the entropy."""
-        sizes = np.array([context.total for context in contexts])
-        of_sizes = gammaln(len(sizes)) - gammaln(sizes.sum() + len(sizes)) + gammaln(sizes + 1).sum()
-        entropy = -float(self.weights @ xlogy(responsibilities, responsibilities).sum(axis=1))
-        return float(sum(context.evidence for context in contexts) + of_sizes + entropy)
-
-    def with_splits(
-        self, found: Mixture, untried: list[bool], rng: np.random.Generator
-    ) -> tuple[Mixture | None, list[bool]]:
-        """Split every context that gains by it, and fit all again; None if that has no more evidence."""
-        parts: list[FloatArray] = []
-        labels: list[IntArray] = []
-        still: list[bool] = []
-        for k, context in enumerate(found.contexts):
-            own = found.responsibilities[:, k]
-            halves = self._split(context, self.weights * own, rng) if untried[k] else None
-            if halves is None:
-                parts, labels, still = [*parts, own], [*labels, context.label], [*still, False]
-            else:
-                parts += [own * half for half in halves.responsibilities.T]
-                labels += [half.label for half in halves.contexts]
-                still += [True, True]
-        if not any(still):
-            return None, still
-        contexts = [self.fitted(label, self.weights * own) for label, own in zip(labels, parts, strict=True)]
-        larger = self._em(contexts, PASSES)
-        return (larger if larger.evidence > found.evidence else None), still
-
-    def _split(self, context: Context, weights: FloatArray, rng: np.random.Generator) -> Mixture | None:
+    def split(self, context: Context, weights: FloatArray, rng: np.random.Generator) -> Mixture | None:
         """Return the two halves of a context, by the best of several starts, for all rows; None if none pays."""
         if weights.sum() < FEWEST_ROWS:
             return None
         whole, own = self.part(weights)
         part = whole.sample(MOST_TRIAL_ROWS)
-        starts = [start for start in part.starts(context, rng) if part.has_two(start)]
+        starts = [start for start in part.starts(context, rng) if part.has_all(start)]
         if not starts:
             return None
         # The best of them with the blocks of the whole gets blocks of its own.
-        rough = max((part.with_blocks(context.label, start) for start in starts), key=_evidence_of)
+        rough = max((part.with_blocks(context.label, start) for start in starts), key=evidence_of)
         least = part.fitted(context.label, part.weights).evidence + LEAST_GAIN
         best = part.fit(rough.responsibilities, TRIAL_PASSES, self.rounds)
         if best.evidence < least:
             by_frequency = part.split_by_frequency(context)
             if by_frequency is None or by_frequency.evidence < least:
                 return None
-            best = max(by_frequency, part.fit(by_frequency.responsibilities, TRIAL_PASSES, 1), key=_evidence_of)
+            best = max(by_frequency, part.fit(by_frequency.responsibilities, TRIAL_PASSES, 1), key=evidence_of)
         if len(best.contexts) < 2:
             return None
         if part is not whole:
@@ -360,55 +330,14 @@ class _Search:
         alone = part.context()
         features = part.counts_of(alone)
         starts = [part.nearest_of(part.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]
-        starts = [start for start in starts if part.has_two(start)]
+        starts = [start for start in starts if part.has_all(start)]
         if starts and self.rounds == 1:  # the best of them, as in a split, has to do
-            starts = [max((part.with_blocks(alone.label, own) for own in starts), key=_evidence_of).responsibilities]
+            starts = [max((part.with_blocks(alone.label, own) for own in starts), key=evidence_of).responsibilities]
         fitted = [part.fit(start, PASSES, self.rounds) for start in starts]
-        best = max(fitted, key=_evidence_of, default=found)
+        best = max(fitted, key=evidence_of, default=found)
         if part is not self:
             best = self._em(list(best.contexts), PASSES)
         return best if best.evidence > found.evidence else None
-
-    def merged(self, found: Mixture) -> Mixture:
-        """Merge two contexts as long as that gains: a context that was cut by an early split is put together again."""
-        while len(found.contexts) > 1:
-            gains = {pair: self._gain_of_merging(found, *pair) for pair in self._near_contexts(found)}
-            i, j = max(gains, key=gains.__getitem__)
-            if gains[i, j] <= 0.0:
-                return found
-            own = found.responsibilities.copy()
-            own[:, j] += own[:, i]
-            fewer = self.fit(np.delete(own, i, axis=1), PASSES, ROUNDS)
-            if fewer.evidence <= found.evidence:
-                return found
-            found = fewer
-        return found
-
-    def _near_contexts(self, found: Mixture) -> list[tuple[int, int]]:
-        """Return the pairs of contexts that may be one: those whose variables have similar means."""
-        masses = found.responsibilities * self.weights[:, None]
-        means = (masses.T @ self.bits) / np.maximum(masses.sum(axis=0), 1e-300)[:, None]
-        apart = ((means[:, None, :] - means[None, :, :]) ** 2).sum(axis=2)
-        np.fill_diagonal(apart, np.inf)
-        nearest = np.argsort(apart, axis=1, kind="stable")[:, : min(NEIGHBORS, len(means) - 1)]
-        pairs = {(max(i, j), min(i, j)) for i, row in enumerate(nearest.tolist()) for j in row}
-        return sorted(pairs)
-
-    def _gain_of_merging(self, found: Mixture, i: int, j: int) -> float:
-        """Return what evidence gains if two contexts become one, with the blocks of either and nothing else changed."""
-        first, second = found.contexts[i], found.contexts[j]
-        own = found.responsibilities[:, [i, j]]
-        both = own.sum(axis=1)
-        union = max(self.fitted(label, self.weights * both).evidence for label in (first.label, second.label))
-        entropy = float(self.weights @ (xlogy(own, own).sum(axis=1) - xlogy(both, both)))
-        k, sizes = len(found.contexts), np.array([first.total, second.total])
-        of_sizes = gammaln(sizes.sum() + 1) - gammaln(sizes + 1).sum() - np.log(k - 1)
-        of_sizes += gammaln(self.total + k) - gammaln(self.total + k - 1)
-        return float(union - first.evidence - second.evidence + entropy + of_sizes)
-
-    def has_two(self, responsibilities: FloatArray) -> bool:
-        """Whether each cluster has a row."""
-        return bool((self.weights @ responsibilities).min() >= 1.0)
 
     def starts(self, context: Context, rng: np.random.Generator) -> list[FloatArray]:
         """Return several ways to split the rows in two.
@@ -431,7 +360,7 @@ class _Search:
         above = ones - (np.bincount(context.label, ones) / np.bincount(context.label))[context.label]
         among = self.bits @ above
         halves = _as_halves(among > self.weights @ among / self.total)
-        if not self.has_two(halves):
+        if not self.has_all(halves):
             return None
         label = np.unique(2 * context.label + (above > 0), return_inverse=True)[1].ravel()
         return self.with_blocks(label, halves)
@@ -477,6 +406,3 @@ class _Search:
 def _as_halves(own: AnyArray) -> FloatArray:
     """Return responsibilities of two halves, the rows that are not marked and those that are: (rows, 2)."""
     return np.stack([~own, own], axis=1).astype(np.float64)
-
-
-_evidence_of = attrgetter("evidence")

@@ -17,6 +17,12 @@ const LONGEST_TURN = 40; // milliseconds, after which other questions are answer
  * points are values that have a probability; the rest is all others: low, median and high */
 /** @typedef {{column: number, p: number | null, log: number}} Surprise how likely a fact was, given the others */
 
+/** The value that there is most more of; that of which there is less only if this is twice as much. @param {number[]} more */
+function tellingValue(more) {
+  const [high, low] = [argMax(more), argMax(more.map((own) => -own))];
+  return 2 * more[high] >= -more[low] ? high : low;
+}
+
 export class Answers {
   /** @param {import("./circuit.js").Header} header @param {import("./circuit.js").TypedArrays} arrays */
   constructor(header, arrays) {
@@ -181,7 +187,7 @@ export class Answers {
         const away = (mean - usual.mean) ** 2 / Math.max(usual.std ** 2, 1e-300);
         found.push([column, null, mean, usual.mean, 0.5 * away]);
       } else if (own.length && own.some((p) => p > 0)) {
-        const value = own.length === 2 ? 1 : argMax(own.map((p, v) => Math.abs(p - all[v])));
+        const value = own.length === 2 ? 1 : tellingValue(own.map((p, v) => p - all[v]));
         const nats = own.reduce((sum, p, v) => sum + (p > 0 && all[v] > 0 ? p * Math.log(p / all[v]) : 0), 0);
         found.push([column, value, own[value], all[value], nats]);
       }
