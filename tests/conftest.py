@@ -4,6 +4,7 @@ With HYPOTHESIS_PROFILE=explore hypothesis draws new ones (`make fuzz`), and say
 """
 
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -26,3 +27,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "xspn"))
 def rng() -> np.random.Generator:
     """A generator of random numbers for each test, always the same one."""
     return np.random.default_rng(20261105)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's Chromium, driven by Playwright; without them tests skip."""
+    missing = "the package playwright is not installed; pip install playwright"
+    sync_api = pytest.importorskip("playwright.sync_api", reason=missing)
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium on the PATH; apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        own = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--headless"])
+        yield own
+        own.close()

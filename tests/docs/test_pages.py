@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.documents import Exchange, clean_environment, dialogue, differences, rewrite, run_here, run_page
+from support.notebooks import NOTEBOOKS, read, source_of, stored_text
 from xspn.learning.clustering import clusterings
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +48,30 @@ def test_the_site_builds_without_a_warning(tmp_path):
     shown = html_text(site / "examples.html")
     for script in sorted((ROOT / "examples").glob("*.py")):
         assert script.read_text(encoding="utf-8").strip() in shown, f"the page of examples does not show {script.name}"
+    shown = html_text(site / "notebooks.html")
+    for path in NOTEBOOKS:
+        for cell in read(path)["cells"]:
+            if cell["cell_type"] == "code":
+                assert source_of(cell).strip() in shown, f"the page of notebooks does not show all of {path.name}"
+                assert stored_text(cell).strip() in shown
+    assert (site / "search" / "search_index.js").exists()  # what the search needs in pages from a folder
+    assert 'src="../javascripts/iframe-worker.js"' in (site / "guides" / "tables.html").read_text(encoding="utf-8")
     assert faults_of_site(site) == []
+
+
+def test_workers_answer_in_pages_from_a_folder(browser, tmp_path):
+    shim = (ROOT / "docs" / "javascripts" / "iframe-worker.js").as_uri()
+    (tmp_path / "worker.js").write_text("addEventListener('message', (own) => postMessage(own.data + 1));")
+    asked = (
+        "const it = new Worker('worker.js'); it.addEventListener('message', (own) => { document.title = own.data; });"
+    )
+    body = f"<body><script src='{shim}'></script><script>{asked} it.postMessage(41);</script></body>"
+    (tmp_path / "page.html").write_text(f"<!doctype html><html><head><title>waits</title></head>{body}</html>")
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_function("() => document.title !== 'waits'", timeout=10_000)
+    assert page.title() == "42"
+    page.close()
 
 
 def html_text(page):

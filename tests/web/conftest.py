@@ -1,22 +1,6 @@
-"""A browser for the explorer's pages: Debian's Chromium, driven by Playwright; without them tests skip."""
-
-import shutil
+"""The explorer's pages, opened in a browser."""
 
 import pytest
-
-MISSING = "the package playwright is not installed; pip install playwright"
-CHROMIUM = shutil.which("chromium")
-
-
-@pytest.fixture(scope="session")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason=MISSING)
-    if CHROMIUM is None:
-        pytest.skip("no chromium on the PATH; apt-get install chromium")
-    with sync_api.sync_playwright() as playwright:
-        own = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--headless"])
-        yield own
-        own.close()
 
 
 class Opened:

@@ -27,7 +27,7 @@ def results(made):
 
 
 def test_everything_is_in_it(results, tmp_path):
-    made_content = content(TARGETS, results, ["house: its files are not here"])
+    made_content = content(TARGETS, results, ["house: its files are not here; `xspn datasets fetch house` gets them"])
     written = write_report(tmp_path, made_content, results)
     text, page = written[0].read_text(), written[1].read_text()
     for part in ("Table 1", "Table 2", "Ablation", "Numbers of parameters", "Chosen settings", "Pairwise against full"):
@@ -36,6 +36,9 @@ def test_everything_is_in_it(results, tmp_path):
     for said in ("house: its files are not here", "−19.663", "unsmoothed", "†", "better on"):
         assert said in text
         assert said in page
+    assert "; `xspn datasets fetch house` gets" in text
+    assert "; <code>xspn datasets fetch house</code> gets" in page
+    assert "`" not in page
     links = re.findall(r"\]\((figures/[^)]*)\)", text)
     assert len(links) == 5
     assert all((tmp_path / link).read_bytes().startswith(b"\x89PNG") for link in links)

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -121,7 +122,7 @@ def html_table(table: ReportTable) -> str:
         cells = [f"<th>{html.escape(first.text)}</th>"]
         cells += [_html_cell(cell, _column(table, place)) for place, cell in enumerate(others, start=1)]
         body.append(f"<tr>{''.join(cells)}</tr>")
-    notes = "".join(f"<li>{html.escape(note)}</li>" for note in table.notes)
+    notes = "".join(f"<li>{_inline(note)}</li>" for note in table.notes)
     return (
         f'<section id="{table.name}"><h2>{html.escape(table.title)}</h2>\n<div class="wide"><table>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n" + "\n".join(body) + "\n</tbody></table></div>\n"
@@ -208,7 +209,12 @@ def _title(name: str, part: ReportTable | Drawing) -> str:
 
 
 def _listed(lines: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul>"
+    return f"<ul>{''.join(f'<li>{_inline(line)}</li>' for line in lines)}</ul>"
+
+
+def _inline(text: str) -> str:
+    """Return a sentence as HTML, what it has between backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def _figure(name: str, drawing: Drawing, picture: bytes) -> str:
