@@ -1,7 +1,9 @@
 """Write a model as one HTML page that answers by itself: click what you know, and see what follows.
 
-xspn explore model.json
-xspn explore model.json --data table.csv -o page.html --no-open
+    xspn explore model.json
+    xspn explore model.json --data table.csv -o page.html --no-open
+
+With --data the page steps through the rows of a table, and says which cells are least expected.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Name the contexts of rows that a model has, and say how probable each of them is for the rows of a table.
 
-xspn segments model.json
-xspn segments model.json table.csv -o rows.csv
+    xspn segments model.json
+    xspn segments model.json table.csv -o rows.csv
 
 Segments are named after what marks them, and the groups of columns in them have a strength: lift and intraclass
 correlation. With -o each row's probabilities of all segments are written, exact whatever cells are missing.
