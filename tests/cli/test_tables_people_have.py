@@ -194,6 +194,11 @@ WRONG = {
         ["fit", "wide.csv", *OUT, "--attributes", "shelf.csv"],
         "shelf.csv: no row is about a column of the table; expected names such as 'a', 'b', 'c' in some column",
     ),
+    "attributes of rows": (
+        ["fit", "parties.long.csv", *OUT, "--layout", "long", "--attributes", "parties.csv"],
+        "parties.csv: is about rows of the table, such as 'ann', and attributes are of columns; let what tells rows "
+        "apart be the item, so that each of them is a column (on the command line: --row NAME --item NAME",
+    ),
     "attributes given twice": (["fit", "wide.csv", *OUT, "--attributes", "twice.csv"], "twice.csv: 'a' occurs twice"),
     "no attributes": (["fit", "wide.csv", *OUT, "--attributes", "none.csv"], "none.csv: no such file"),
 }
@@ -212,6 +217,8 @@ def wrong_files(shop):
         "fake.xlsx": "no book",
         "old.xls": "no book",
         "twice.csv": "column,group\na,x\nb,x\na,y\n",
+        "parties.csv": "voter,party\nann,left\nbob,right\n",
+        "parties.long.csv": "voter,ballot,vote\nann,b1,yes\nann,b2,no\nbob,b1,no\nbob,b2,no\n",
     }
     for name, content in contents.items():
         (shop / name).write_text(content)
