@@ -119,6 +119,20 @@ def test_identifiers_are_left_out_with_a_word(survey, tmp_path, run):
     assert "name" in load(tmp_path / "n.json").names
 
 
+@pytest.mark.parametrize("command", ["segments", "impute", "classify"])
+def test_answers_about_the_rows_of_a_long_table_say_which_row(tmp_path, run, command):
+    lines = ["voter,ballot,vote"]
+    for i in range(40):
+        lines += [f"v{i},b{j},{'yes' if (i + j) % 2 else 'no'}" for j in range(4) if (i, j) != (3, 1)]
+    votes, model, written = (str(tmp_path / name) for name in ("votes.csv", "m.json", "rows.csv"))
+    (tmp_path / "votes.csv").write_text("\n".join(lines))
+    assert run("fit", votes, "-o", model)[0] == 0
+    target = ["--target", "b0"] if command == "classify" else []
+    assert run(command, model, votes, "-o", written, *target)[0] == 0
+    found = (tmp_path / "rows.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in found] == ["voter", *(f"v{i}" for i in range(40))]
+
+
 OUT = ["-o", "out.json"]
 WRONG = {
     "an unknown item": (["recommend", "m.json", "bred"], "basket: there is no item 'bred'; did you mean 'bread'?"),

@@ -43,11 +43,12 @@ def run(args: argparse.Namespace) -> int:
     circuit, _ = read_model(args.model)
     found = circuit.segments()
     if args.table is not None:
-        chances = circuit.responsibilities(read_table(args.table, args))
+        table = read_table(args.table, args)
+        chances = circuit.responsibilities(table)
         found = found.with_rows(chances.sum(axis=0).tolist())
         if args.output is not None:
-            columns = [own.tolist() for own in chances.T]
-            write_table_file(args.output, list(found.names), columns, escape_formulas=args.escape_formulas)
+            own = table.answers(found.names, [column.tolist() for column in chances.T])
+            write_table_file(args.output, list(own), list(own.values()), escape_formulas=args.escape_formulas)
     if args.output == STDOUT:
         return 0
     if args.json:

@@ -67,6 +67,7 @@ class Pivoted:
         names: The items.
         cells: The cells of each item's column.
         row_names: What each row was called; None for baskets without a name.
+        row_heading: What these names are names of, such as "voter".
         lines: The line that each row began in.
         absent: What stands where an item is not listed; None for a missing value.
         note: What was done, in words.
@@ -81,6 +82,7 @@ class Pivoted:
     absent: int | None
     note: str = field(compare=False)
     is_news: bool = False
+    row_heading: str = "row"
 
 
 # -- baskets, one a line -----------------------------------------------------------------------------------------------
@@ -280,7 +282,7 @@ def long_table(
     what += f", with the values of {chosen.value!r}" if is_guessed and not is_quantity else ""
     called, began = [" ".join(key) for key in order], list(starts.values()) or None
     made = _wide(listed, len(order), called, began, otherwise, source, min_support, what)
-    return replace(made, is_news=is_quantity or is_guessed)
+    return replace(made, is_news=is_quantity or is_guessed, row_heading=" ".join(chosen.row))
 
 
 def _chosen_columns(
