@@ -119,7 +119,7 @@ def test_identifiers_are_left_out_with_a_word(survey, tmp_path, run):
     assert "name" in load(tmp_path / "n.json").names
 
 
-@pytest.mark.parametrize("command", ["segments", "impute", "classify"])
+@pytest.mark.parametrize("command", ["segments", "impute", "classify", "score"])
 def test_answers_about_the_rows_of_a_long_table_say_which_row(tmp_path, run, command):
     lines = ["voter,ballot,vote"]
     for i in range(40):
