@@ -119,6 +119,20 @@ def test_identifiers_are_left_out_with_a_word(survey, tmp_path, run):
     assert "name" in load(tmp_path / "n.json").names
 
 
+@pytest.mark.parametrize("command", ["segments", "impute", "classify", "score"])
+def test_answers_about_the_rows_of_a_long_table_say_which_row(tmp_path, run, command):
+    lines = ["voter,ballot,vote"]
+    for i in range(40):
+        lines += [f"v{i},b{j},{'yes' if (i + j) % 2 else 'no'}" for j in range(4) if (i, j) != (3, 1)]
+    votes, model, written = (str(tmp_path / name) for name in ("votes.csv", "m.json", "rows.csv"))
+    (tmp_path / "votes.csv").write_text("\n".join(lines))
+    assert run("fit", votes, "-o", model)[0] == 0
+    target = ["--target", "b0"] if command == "classify" else []
+    assert run(command, model, votes, "-o", written, *target)[0] == 0
+    found = (tmp_path / "rows.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in found] == ["voter", *(f"v{i}" for i in range(40))]
+
+
 OUT = ["-o", "out.json"]
 WRONG = {
     "an unknown item": (["recommend", "m.json", "bred"], "basket: there is no item 'bred'; did you mean 'bread'?"),
@@ -194,6 +208,11 @@ WRONG = {
         ["fit", "wide.csv", *OUT, "--attributes", "shelf.csv"],
         "shelf.csv: no row is about a column of the table; expected names such as 'a', 'b', 'c' in some column",
     ),
+    "attributes of rows": (
+        ["fit", "parties.long.csv", *OUT, "--layout", "long", "--attributes", "parties.csv"],
+        "parties.csv: is about rows of the table, such as 'ann', and attributes are of columns; let what tells rows "
+        "apart be the item, so that each of them is a column (on the command line: --row NAME --item NAME",
+    ),
     "attributes given twice": (["fit", "wide.csv", *OUT, "--attributes", "twice.csv"], "twice.csv: 'a' occurs twice"),
     "no attributes": (["fit", "wide.csv", *OUT, "--attributes", "none.csv"], "none.csv: no such file"),
 }
@@ -212,6 +231,8 @@ def wrong_files(shop):
         "fake.xlsx": "no book",
         "old.xls": "no book",
         "twice.csv": "column,group\na,x\nb,x\na,y\n",
+        "parties.csv": "voter,party\nann,left\nbob,right\n",
+        "parties.long.csv": "voter,ballot,vote\nann,b1,yes\nann,b2,no\nbob,b1,no\nbob,b2,no\n",
     }
     for name, content in contents.items():
         (shop / name).write_text(content)

@@ -163,6 +163,15 @@ def test_columns_of_a_long_table_can_be_named():
         read(text, long=LongColumns(("member",)))
 
 
+def test_votes_are_not_lost_where_only_row_and_item_are_named():
+    found = read(VOTES, long=LongColumns(("ballot",), "voter"))  # 'vote' holds the values, by its name
+    assert rows(found) == [{"ann": "yes", "bob": "no", "cem": None}, {"ann": "no", "bob": None, "cem": "yes"}]
+    assert "a column for each voter, with the values of 'vote'" in found.notes[0]
+    assert not read(VOTES, long=LongColumns(("ballot",), "voter", "vote")).notes  # as it was asked for
+    several = read("who,what,vote,rating\na,x,yes,1\nb,x,no,2\n", long=LongColumns(("who",), "what"))
+    assert several.cells == ([1, 1],)  # which of two it is nobody knows: what is listed counts
+
+
 def test_two_votes_of_one_voter_must_agree():
     assert read(VOTES + "ann,b1,yes\n").cells[0] == ["yes", "no", None]
     with pytest.raises(DataError, match=r"'ann' has 'b1' twice, .* 'yes' and 'no' \(line 6, column 'vote'\)"):

@@ -77,6 +77,20 @@ def test_a_product_above_gives_the_choice_over_most_variables():
     assert [group.columns for group in found.common] == [("a", "b")]
 
 
+def test_a_pattern_names_numbered_columns_only_where_it_is_true_of_most_of_them():
+    def parties(chances):
+        rows = [Product([Bernoulli(v, p=p if v < 4 else q) for v in range(8)]) for p, q in chances]
+        return Circuit(Sum([0.6, 0.4], rows), [f"bill_{v}" for v in range(8)]).segments()
+
+    assert parties([(0.9, 0.9), (0.1, 0.1)]).names == ("many bill_*", "few bill_*")
+    opposed = parties([(0.9, 0.1), (0.1, 0.9)])  # they differ in which bills, not in how many
+    first, last = "bill_0/bill_1/bill_2/…", "bill_4/bill_5/bill_6/…"
+    assert opposed.names == (f"many {first}, few {last}", f"many {last}, few {first}")
+    rows = [Product([Bernoulli(v, p=p if v < 3 else 0.5) for v in range(8)]) for p in (0.9, 0.1)]
+    some = Circuit(Sum([0.6, 0.4], rows), [f"bill_{v}" for v in range(8)]).segments()
+    assert not any("*" in name for name in some.names)  # of 3 of 8
+
+
 def test_a_circuit_without_a_choice_has_one_segment():
     circuit = Circuit(BetaBinomial(range(4), mean=0.3, dispersion=1.0))
     found = circuit.segments()

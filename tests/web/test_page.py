@@ -121,6 +121,8 @@ def test_the_command_writes_the_page(tmp_path, capsys, monkeypatch):
     assert main(["explore", "model.json", "-o", "model.json", "--no-open"]) == 2
     assert main(["explore", "model.json", "-o", "none/page.html", "--no-open"]) == 2
     assert main(["explore", "model.json", "-o", "-", "--no-open"]) == 2
+    assert main(["explore", "model.json", "-o", "page.txt", "--no-open"]) == 2
+    assert not (tmp_path / "page.txt").exists()
 
 
 def test_the_command_opens_the_page_where_there_is_a_screen(tmp_path, monkeypatch):

@@ -33,9 +33,8 @@ def run(args: argparse.Namespace) -> int:
     domain = circuit.domains[target]
     if domain is None or domain.cardinality is None:
         raise DataError(f"--target: {args.target!r} {'is not in the model' if domain is None else 'is real'}")
-    codes = read_table(args.table, args).encoded_by(
-        circuit.schema, absent_is_missing=[circuit.schema.shown_name(target)]
-    )
+    table = read_table(args.table, args)
+    codes = table.encoded_by(circuit.schema, absent_is_missing=[circuit.schema.shown_name(target)])
     labels = [circuit.schema.label(target, code) for code in range(domain.cardinality)]
     chances = posterior(circuit, codes, target, domain.cardinality)
     predicted = [labels[int(code)] for code in chances.argmax(axis=1)]
@@ -45,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
         return print_json({"target": args.target, "predicted": predicted, "probabilities": rows, **quality})
     names = [args.target, *(f"P({args.target}={label})" for label in labels)]
     values = [predicted, *([float(p) for p in column] for column in chances.T)]
-    write_table_file(args.output, names, values, escape_formulas=args.escape_formulas)
+    own = table.answers(names, values)
+    write_table_file(args.output, list(own), list(own.values()), escape_formulas=args.escape_formulas)
     if args.output in (None, STDOUT):
         return 0
     if args.json:

@@ -1,7 +1,9 @@
 """Write a model as one HTML page that answers by itself: click what you know, and see what follows.
 
-xspn explore model.json
-xspn explore model.json --data table.csv -o page.html --no-open
+    xspn explore model.json
+    xspn explore model.json --data table.csv -o page.html --no-open
+
+With --data the page steps through the rows of a table, and says which cells are least expected.
 """
 
 import argparse
@@ -13,6 +15,7 @@ from xspn.cli.inputs import STDIN, add_model_argument, add_table_options, read_m
 from xspn.cli.output import STDOUT, check_outputs, say
 from xspn.core.errors import ParameterError
 
+ENDINGS = (".html", ".htm")
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
@@ -32,6 +35,8 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.output or model.with_suffix(".html").name)
     if args.output == STDOUT:
         raise ParameterError("-o: expected a file; a page is opened from one")
+    if path.suffix.lower() not in ENDINGS:  # a browser shows others as text
+        raise ParameterError(f"{path}: expected a name ending in {', '.join(ENDINGS)}")
     if args.data is not None:
         refuse_two_inputs(args.model, args.data)
     check_outputs([path], [args.model, args.data])

@@ -154,7 +154,7 @@ def _learned(args: argparse.Namespace, seed: int) -> "LearnedModel":
     cells = without_identifiers(whole, args, [] if args.target is None else [args.target])
     table = cells.read(domains_of(cells, args.domains))
     if args.attributes is not None:
-        table = table.with_attributes(args.attributes)
+        table = table.with_attributes(args.attributes, cells.row_names)
         known = list(zip(*(values for _, values in table.schema.attributes), strict=True))
         lacking = [name for name, own in zip(cells.names, known, strict=True) if not any(own)]
         if lacking:

@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
         text_is_meant = _has_text(own) if known else _has_codes(cells)
         seen = cells if kind in AS_TEXT else table.typed_cells(table.index(name), text_is_meant)
         out.append([value if cell is None else cell for cell, value in zip(seen, own, strict=True)])
-    write_table_file(args.output, table.names, out, kind, args.escape_formulas)
+    whole = table.answers(table.names, out)
+    write_table_file(args.output, list(whole), list(whole.values()), kind, args.escape_formulas)
     if args.output in (None, STDOUT):
         return 0
     if args.json:

@@ -54,11 +54,10 @@ def run(args: argparse.Namespace) -> int:
     circuit, _ = read_model(args.model)
     table = read_table(args.table, args)
     test = None if args.test is None else read_table(args.test, args)
-    lines = table.lines
     report(
         circuit, table, path, test=test, refit=args.refit,
         title=args.title or f"Report: {'model' if args.model == STDIN else Path(args.model).stem}",
-        row_name=None if lines is None else lambda row: f"line {lines[row]}",
+        row_name=table.row_called,
     )  # fmt: skip
     say(f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB")
     return 0

@@ -18,10 +18,9 @@ from xspn.cli.inputs import (
 from xspn.cli.output import STDOUT, check_outputs, number, print_facts, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from xspn.circuit import Circuit
     from xspn.core.arrays import FloatArray
+    from xspn.data.table_file import TableFile
 
 LEAST_LIKELY = 3
 
@@ -47,13 +46,17 @@ def run(args: argparse.Namespace) -> int:
         check_outputs([args.output], [args.model, args.table])
     circuit, _ = read_model(args.model)
     with on_cluster(args.cluster):
-        scores, lines = _scores(args, circuit)
+        scores, table = _scores(args, circuit)
     if args.output is not None and not (args.json and args.output == STDOUT):  # JSON has them all, and stands alone
-        write_table_file(args.output, ["log_likelihood"], [[float(score) for score in scores]])
+        columns = {"log_likelihood": [float(score) for score in scores]}
+        own = columns if table is None else table.answers(list(columns), list(columns.values()))
+        write_table_file(args.output, list(own), list(own.values()))
     possible = scores[np.isfinite(scores)]
     error = float(possible.std(ddof=1) / np.sqrt(len(possible))) if len(possible) > 1 else float("nan")
     order = np.argsort(scores, kind="stable")[:LEAST_LIKELY]
-    least = ", ".join(f"{_line(lines, int(i))} ({number(float(scores[i]), 2)})" for i in order)
+    least = ", ".join(
+        f"{f'row {i}' if table is None else table.row_called(int(i))} ({number(float(scores[i]), 2)})" for i in order
+    )
     if args.json:
         return print_json(
             {
@@ -73,20 +76,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _scores(args: argparse.Namespace, circuit: "Circuit") -> "tuple[FloatArray, Sequence[int] | None]":
-    """Return each row's log-likelihood, and the lines of a text file that the rows begin in."""
+def _scores(args: argparse.Namespace, circuit: "Circuit") -> "tuple[FloatArray, TableFile | None]":
+    """Return each row's log-likelihood, and the table, unless it stays out of core."""
     schema = circuit.schema
     if not stays_out_of_core(args):
         table = read_table(args.table, args)
-        return circuit.log_likelihood(table.encoded_by(schema)), table.lines
+        return circuit.log_likelihood(table.encoded_by(schema)), table
     from xspn.distributed.gathering import as_collection
     from xspn.distributed.lazy import answers
 
     refuse_options(args, ("delimiter", "missing"))
     known = columns_of(as_collection(args.table), schema.names, len(schema), args.table)
     return answers(circuit, "log_likelihood", known).compute(), None
-
-
-def _line(lines: "Sequence[int] | None", row: int) -> str:
-    """Name a row as an editor would."""
-    return f"row {row}" if lines is None else f"line {lines[row]}"

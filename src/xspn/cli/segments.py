@@ -1,7 +1,7 @@
 """Name the contexts of rows that a model has, and say how probable each of them is for the rows of a table.
 
-xspn segments model.json
-xspn segments model.json table.csv -o rows.csv
+    xspn segments model.json
+    xspn segments model.json table.csv -o rows.csv
 
 Segments are named after what marks them, and the groups of columns in them have a strength: lift and intraclass
 correlation. With -o each row's probabilities of all segments are written, exact whatever cells are missing.
@@ -43,11 +43,12 @@ def run(args: argparse.Namespace) -> int:
     circuit, _ = read_model(args.model)
     found = circuit.segments()
     if args.table is not None:
-        chances = circuit.responsibilities(read_table(args.table, args))
+        table = read_table(args.table, args)
+        chances = circuit.responsibilities(table)
         found = found.with_rows(chances.sum(axis=0).tolist())
         if args.output is not None:
-            columns = [own.tolist() for own in chances.T]
-            write_table_file(args.output, list(found.names), columns, escape_formulas=args.escape_formulas)
+            own = table.answers(found.names, [column.tolist() for column in chances.T])
+            write_table_file(args.output, list(own), list(own.values()), escape_formulas=args.escape_formulas)
     if args.output == STDOUT:
         return 0
     if args.json:

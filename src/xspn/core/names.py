@@ -52,6 +52,8 @@ def listed(names: Sequence[str], letters: int | None = None) -> str:
         ('attends_0…9', 'ann, bob')
         >>> listed(["red_7", *(f"blue_{i}" for i in range(1, 40, 2))], 40)
         'blue_1…39 (20), red_7'
+        >>> listed([f"bill_{i}" for i in (*range(1, 40, 2), 0)], 20)  # in whatever order
+        'bill_0…39 (21)'
     """
     if letters is None:
         return ", ".join(names)
@@ -69,6 +71,18 @@ def listed(names: Sequence[str], letters: int | None = None) -> str:
     return f"{shown} and {left} more" if left else shown
 
 
+def counted_names(names: Sequence[str], letters: int | None = None, about: str = "") -> str:
+    """Name variables as `listed` does, and how many they are, unless that is said already.
+
+    Examples:
+        >>> counted_names(["ann", "bob", "cem"], 20), counted_names([f"blue_{i}" for i in range(1, 40, 2)], 20)
+        ('ann, bob, cem (3)', 'blue_1…39 (20)')
+        >>> counted_names([f"blue_{i}" for i in range(1, 40, 2)], 20, about=", 90 % left")
+        'blue_1…39 (20, 90 % left)'
+    """
+    return f"{listed(names, letters).removesuffix(f' ({len(names)})')} ({len(names)}{about})"
+
+
 def _families(names: Sequence[str]) -> list[tuple[str, int]]:
     """Write numbered names of one stem as x1…9 (5), the most numerous ones first, then all others as runs."""
     families: dict[str, list[str]] = {}
@@ -78,6 +92,7 @@ def _families(names: Sequence[str]) -> list[tuple[str, int]]:
     large = sorted((own for own in families.values() if len(own) >= LARGE_FAMILY), key=len, reverse=True)
     parts = []
     for own in large:
+        own.sort(key=lambda name: int(_split(name)[1]))
         runs = _runs(own)
         text = f"{own[0]}…{_split(own[-1])[1]} ({len(own)})"
         parts += [(text, len(own))] if len(runs) > 1 else runs

@@ -18,20 +18,21 @@ MOST = 0.5  # of the columns
 LIFTS = (1.5, 2.0)  # times its part of all columns: a value is told that most columns have, or fewer
 
 
-def attributes_of(source: Any, names: Sequence[str]) -> Attributes:
+def attributes_of(source: Any, names: Sequence[str], row_names: Sequence[str] | None = None) -> Attributes:
     """Return attributes for columns of these names.
 
     Args:
         source: The path of a table with a row for each column, one of whose columns has the names; or a mapping
             {attribute: {name: value}}.
         names: The names of the columns.
+        row_names: Those of the rows, if they have any: to say so if the file is about them instead.
 
     Examples:
         >>> attributes_of({"party": {"ann": "left", "cem": "right"}}, ["ann", "bob", "cem"])
         (('party', ('left', None, 'right')),)
     """
     if isinstance(source, str | os.PathLike):
-        return _of_file(os.fspath(source), names)
+        return _of_file(os.fspath(source), names, row_names or ())
     if not isinstance(source, Mapping) or not all(isinstance(own, Mapping) for own in source.values()):
         raise ParameterError("attributes: expected the path of a table, or a mapping {attribute: {column: value}}")
     found = []
@@ -44,13 +45,20 @@ def attributes_of(source: Any, names: Sequence[str]) -> Attributes:
     return tuple(found)
 
 
-def _of_file(path: str, names: Sequence[str]) -> Attributes:
+def _of_file(path: str, names: Sequence[str], row_names: Sequence[str]) -> Attributes:
     """Return the attributes in a file; the column with most of the names tells which row is about which column."""
     table = read_table_file(path, ReadOptions(layout="wide"))
     known = set(names)
     shares = [len({str(cell) for cell in own} & known) for own in table.cells]
     key = max(range(len(shares)), key=lambda j: shares[j])
     if not shares[key]:
+        rows_of = set(row_names)
+        about_rows = next((str(cell) for own in table.cells for cell in own if str(cell) in rows_of), None)
+        if about_rows is not None:
+            raise DataError(
+                f"{path}: is about rows of the table, such as {about_rows!r}, and attributes are of columns; let what "
+                "tells rows apart be the item, so that each of them is a column"
+            ).with_remedy("long columns")
         shown = ", ".join(map(repr, list(names)[:3]))
         raise DataError(f"{path}: no row is about a column of the table; expected names such as {shown} in some column")
     if len(table.names) < 2:

@@ -320,6 +320,7 @@ def _pivoted(made: Pivoted, source: str, layout: str, notes: tuple[str, ...] = (
         is_listed=True,
         absent=made.absent,
         row_names=made.row_names,
+        row_heading=made.row_heading,
         notes=notes,
     )
 

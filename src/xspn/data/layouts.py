@@ -67,10 +67,12 @@ class Pivoted:
         names: The items.
         cells: The cells of each item's column.
         row_names: What each row was called; None for baskets without a name.
+        row_heading: What these names are names of, such as "voter".
         lines: The line that each row began in.
         absent: What stands where an item is not listed; None for a missing value.
         note: What was done, in words.
-        is_news: Whether that is not what the layout says by itself: quantities that became 0 and 1.
+        is_news: Whether that is not what the layout says by itself: quantities that became 0 and 1, a column of
+            values that nobody named.
     """
 
     names: tuple[str, ...]
@@ -80,6 +82,7 @@ class Pivoted:
     absent: int | None
     note: str = field(compare=False)
     is_news: bool = False
+    row_heading: str = "row"
 
 
 # -- baskets, one a line -----------------------------------------------------------------------------------------------
@@ -275,9 +278,11 @@ def long_table(
     otherwise = 0 if is_quantity or chosen.value is None or absent == "0" else None
     what = f"read as a long table, a row for each {' and '.join(chosen.row)} and a column for each {chosen.item}"
     what += "; quantities above 0 become 1" if is_quantity else ""
+    is_guessed = chosen.value is not None and columns is not None and bool(columns) and columns.value is None
+    what += f", with the values of {chosen.value!r}" if is_guessed and not is_quantity else ""
     called, began = [" ".join(key) for key in order], list(starts.values()) or None
     made = _wide(listed, len(order), called, began, otherwise, source, min_support, what)
-    return replace(made, is_news=is_quantity)
+    return replace(made, is_news=is_quantity or is_guessed, row_heading=" ".join(chosen.row))
 
 
 def _chosen_columns(
@@ -287,7 +292,7 @@ def _chosen_columns(
         if name is not None and name not in names:
             raise DataError(f"{source}: there is no column {name!r}{suggestion(name, names)}")
     if columns.row and columns.item is not None:
-        chosen = columns
+        chosen = columns if columns.value is not None else replace(columns, value=_unnamed_value(names, columns))
     elif columns:
         lacking = "which column tells rows apart" if not columns.row else "which column names the item"
         raise ParameterError(f"{source}: a long table needs to know {lacking}").with_remedy("long columns")
@@ -303,6 +308,15 @@ def _chosen_columns(
     if len({name for name in own if name is not None}) < sum(name is not None for name in own):
         raise ParameterError(f"{source}: row, item and value of a long table need a column each")
     return chosen
+
+
+def _unnamed_value(names: Sequence[str], columns: LongColumns) -> str | None:
+    """Return the column that holds the values by its name, if it is the only such one that has no part yet.
+
+    Without it, votes for and against would both become 1: listed.
+    """
+    own = [name for name in names if name not in (*columns.row, columns.item) and _word(name) in VALUE_WORDS]
+    return own[0] if len(own) == 1 else None
 
 
 def _values(

@@ -111,11 +111,11 @@ class Table:
         """Return a binary table as bytes: 0, 1, and 2 where a value is missing, if that is allowed."""
         return binary_table(self.codes, self.schema.names, allow_missing)
 
-    def with_attributes(self, source: Any) -> "Table":
+    def with_attributes(self, source: Any, row_names: Sequence[str] | None = None) -> "Table":
         """Return the table with what is known of its columns; see `xspn.data.attributes.attributes_of`."""
         from xspn.data.attributes import attributes_of
 
-        own = attributes_of(source, self.schema.shown_names)
+        own = attributes_of(source, self.schema.shown_names, row_names)
         return replace(self, schema=replace(self.schema, attributes=own))
 
     def encoded_by(self, schema: Schema, tolerance: Tolerance = STRICT) -> AnyArray:

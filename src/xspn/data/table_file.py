@@ -32,6 +32,7 @@ class TableFile:
         is_listed: Whether the columns are items that rows list: a column that the table lacks is one that no row lists.
         absent: What stands where a row does not list an item: 0, or None for a missing value.
         row_names: What the rows of a long table are called.
+        row_heading: What these names are names of, such as "voter".
         notes: What was recognized, and should be said.
     """
 
@@ -42,6 +43,7 @@ class TableFile:
     is_listed: bool = field(default=False, repr=False)
     absent: int | None = field(default=None, repr=False)
     row_names: Sequence[str] | None = field(default=None, repr=False)
+    row_heading: str = field(default="row", repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -77,6 +79,17 @@ class TableFile:
         lines = None if self.lines is None else [self.lines[i] for i in chosen]
         names = None if self.row_names is None else [self.row_names[i] for i in chosen]
         return replace(self, cells=cells, lines=lines, row_names=names)
+
+    def answers(self, names: Sequence[str], columns: Sequence[Sequence[Any]]) -> "dict[str, Sequence[Any]]":
+        """Return columns about the rows by their names, with what the rows are called first, if they have names."""
+        known = {} if self.row_names is None or self.row_heading in names else {self.row_heading: self.row_names}
+        return {**known, **dict(zip(names, columns, strict=True))}
+
+    def row_called(self, row: int) -> str:
+        """Return what a row is called: its name, the line that it began in, or its number."""
+        if self.row_names is not None:
+            return str(self.row_names[row])
+        return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
 
     def without_identifiers(self, kept: Iterable[str] = ()) -> "TableFile":
         """Return the table without columns that look like identifiers of its rows, and a note for each of them.

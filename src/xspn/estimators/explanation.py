@@ -11,7 +11,7 @@ import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.core.errors import counted, printable
-from xspn.core.names import listed
+from xspn.core.names import counted_names, listed
 from xspn.data.attributes import common_attributes
 from xspn.data.schema import Schema
 from xspn.graph.nodes import Node, Sum
@@ -344,8 +344,8 @@ class _Writer:
         names = [self.names[v] for v in node.scope]
         common = common_attributes(self.schema, [*node.scope])
         about = "".join(f"; {printable(name)} {printable(value)} {percent(part)}" for name, value, part in common)
-        text = self._room_for_names(names, max(letters - len(about), MARKED_NAMES))
-        return f"{text} ({len(names)}{about})" if len(names) > 2 else text
+        room = None if self.full else max(letters - len(about), MARKED_NAMES)
+        return counted_names(names, room, about) if len(names) > 2 else listed(names, room)
 
     def _block(self, block: Leaf) -> str:
         names = [self.names[v] for v in block.variables]

@@ -5,7 +5,7 @@ the context as the model has it: what is said without "more" or "less" holds in 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from xspn.core.errors import printable
@@ -146,14 +146,14 @@ def phrases_of(
 ) -> list[Phrase]:
     """Return what can be said of a context, the most telling first; what decides between contexts before all."""
     marks = composition.marks(context, among)
-    stems = Counter(map(_stem, schema.shown_names))
+    families = _families(marks, schema)
     groups: dict[object, list[Mark]] = {}
     for mark in marks:
-        groups.setdefault(_group_of(mark, composition, context, schema, decided, stems), []).append(mark)
+        groups.setdefault(_group_of(mark, composition, context, schema, decided, families), []).append(mark)
     found: list[Phrase] = []
     for own in groups.values():
         if len(own) >= FEWEST:
-            found.append(_counted(own, schema))
+            found.append(_counted(own, schema, families))
         else:
             found += [Phrase(mark_in_words(mark, schema), (mark,)) for mark in own]
     if not found:
@@ -174,14 +174,14 @@ def _group_of(
     context: Node,
     schema: Schema,
     decided: Mapping[int, object],
-    stems: Mapping[str, int],
+    families: Set[str],
 ) -> object:
     """Return what bits must share to be one phrase: direction, labels, and their names' stem, a block or chances."""
     domain, labels = schema.domains[mark.variable], schema.labels[mark.variable]
     if mark.variable in decided or domain is None or domain.cardinality != 2:
         return mark.variable
     stem = _stem(schema.shown_name(mark.variable))
-    if stem != schema.shown_name(mark.variable) and stems[stem] >= FEWEST:
+    if stem in families:
         return ("stem", stem, mark.is_high, labels)
     for place, block in enumerate(composition.parts(context).blocks):
         if mark.variable in block.variables:
@@ -189,16 +189,32 @@ def _group_of(
     return ("alike", round(mark.here, 1), round(mark.overall, 1), mark.is_high, labels)
 
 
+def _families(marks: Sequence[Mark], schema: Schema) -> set[str]:
+    """Return the stems of numbered names that "stem*" can stand for: most of these are marks, of one direction.
+
+    Where some bills are passed and others are not, "many bill_*" would be as false as "few bill_*".
+    """
+    sizes = Counter(_stem(name) for name in schema.shown_names if _stem(name) != name)
+    marked: dict[str, list[bool]] = {}
+    for mark in marks:
+        marked.setdefault(_stem(schema.shown_name(mark.variable)), []).append(mark.is_high)
+    return {
+        stem
+        for stem, size in sizes.items()
+        if size >= FEWEST and 2 * len(marked.get(stem, ())) >= size and len(set(marked[stem])) == 1
+    }
+
+
 def _stem(name: str) -> str:
     return name.rstrip("0123456789")
 
 
-def _counted(marks: list[Mark], schema: Schema) -> Phrase:
+def _counted(marks: list[Mark], schema: Schema, families: Set[str]) -> Phrase:
     """Return a phrase about how many of several bits are one."""
     variables = tuple(sorted(mark.variable for mark in marks))
     names = [printable(schema.shown_name(v)) for v in variables]
     stems = {_stem(name) for name in names}
-    shown = f"{stems.pop()}*" if len(stems) == 1 else _first_names(names)
+    shown = f"{stems.pop()}*" if len(stems) == 1 and stems <= families else _first_names(names)
     here = sum(mark.here for mark in marks) / len(marks)
     words = ("many" if here >= MOSTLY else "more", "few" if here <= FEW else "fewer")
     word = words[0 if marks[0].is_high else 1]

@@ -14,7 +14,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.core.errors import counted, printable
-from xspn.core.names import listed
+from xspn.core.names import counted_names, listed
 from xspn.data.schema import Schema
 from xspn.engine import NumpyBackend, Program, Semiring, compile_graph, flows, refuse_impossible
 from xspn.engine.program import SumStep
@@ -79,7 +79,7 @@ class Group:
     def __str__(self) -> str:
         known = [f"{where} {text}" for where, own in self.strengths if (text := str(own))]
         strengths = f" [{'; '.join(known)}]" if known else ""
-        return f"{listed(self.columns, NAMES)} ({len(self.columns)}): {self.law}{strengths}"
+        return f"{counted_names(self.columns, NAMES)}: {self.law}{strengths}"
 
     @property
     def strengths(self) -> list[tuple[str, Strength]]:

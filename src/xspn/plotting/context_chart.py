@@ -8,7 +8,7 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import ParameterError, counted
-from xspn.core.names import listed, shortened
+from xspn.core.names import counted_names, listed, shortened
 from xspn.graph.nodes import Node, Sum
 from xspn.inference.composition import Composition, Parts
 from xspn.inference.naming import context_names
@@ -241,7 +241,7 @@ class _Drawing:
                 law = f"{law}; {strength}"
         law = shortened(law, LETTERS - 27)
         about = common_words(self.circuit, [*part.scope])
-        return f"{listed(names, max(20, LETTERS - len(law) - len(about) - 8))} ({len(names)}{about}): {law}"
+        return f"{counted_names(names, max(20, LETTERS - len(law) - len(about) - 8), about)}: {law}"
 
     def _histogram(self, axes: "Axes", part: Leaf | Sum, color: str, y: float) -> None:
         from matplotlib.patches import Rectangle

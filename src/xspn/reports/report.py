@@ -508,7 +508,8 @@ class _Writer:
             )
         small = [segment.name for segment in found.segments if segment.rows is not None and segment.rows < 20]
         if small:
-            items.append(f"Segments of fewer than 20 rows: {listed(small, 160)}.")
+            shown = [f"“{name}”" for name in small]  # names have commas in them
+            items.append(f"Segments of fewer than 20 rows: {listed(shown, 160)}.")
         if self.far_columns:
             items.append(f"Columns whose distribution by itself is not the table's: {listed(self.far_columns, 160)}.")
         gone = [self.names[v] for v in range(width) if self.missing[:, v].mean() > 0.5]
