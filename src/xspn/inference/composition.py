@@ -230,6 +230,9 @@ def _marginals_of(leaf: Leaf) -> dict[int, Marginal]:
 
 
 def _of_probabilities(own: FloatArray) -> Marginal:
+    if len(own) == 2:
+        one = float(own[1])
+        return Marginal(own, one, one * (1.0 - one))
     codes = np.arange(len(own))
     mean = float(codes @ own)
     return Marginal(own, mean, float((codes - mean) ** 2 @ own))

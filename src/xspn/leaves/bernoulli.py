@@ -76,6 +76,11 @@ class Bernoulli(Univariate):
         """Fill with 1 with probability p."""
         return np.where(np.isnan(x), (rng.random(x.shape) < self.p).astype(np.float64), x)
 
+    def marginals(self, x: FloatArray) -> FloatArray:
+        """Return 1 − p and p, or all mass on the observed value: circuits have so many of these leaves."""
+        value, own = x[:, :, None], np.array([1 - self.p, self.p])
+        return np.where(np.isnan(value), own, (value == np.arange(2)) & (own > 0))
+
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return p and p(1 − p)."""
         return np.array([self.p]), np.array([[self.p * (1 - self.p)]])
