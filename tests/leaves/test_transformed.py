@@ -235,3 +235,14 @@ def test_a_mode_that_was_rounded_reflected_or_searched_for_is_not_called_exact()
     assert not claim(Transformed(Gaussian(0, mean=3.2, std=0.5), [Scale(step=1.0)]))
     assert not claim(Transformed(Gaussian(0, mean=-3.2, std=0.5), [Scale(least=0.0)]))
     assert not claim(joint())
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("mean", [300.0, 500.0, 705.0])
+def test_a_variance_that_no_float_holds_is_infinite(mean):
+    """Means of 1e130 and more still are numbers; how far they are apart, squared, is not always one."""
+    leaves = [Transformed(Gaussian(0, mean=own, std=0.1), [Scale("log")]) for own in (1.0, mean)]
+    circuit = Circuit(Sum([0.5, 0.5], leaves))
+    found = circuit.variances([[np.nan]])
+    assert (found == np.inf).all() if mean > 400 else np.isfinite(found).all()
+    assert np.isfinite(circuit.means([[np.nan]])).all()

@@ -62,14 +62,15 @@ def variances(backend: Backend, evidence: AnyArray, names: Names | None = None) 
     """Return Var[X_i | evidence row] for all variables (categories count as their codes): (rows, n).
 
     What the leaves leave open and how far their means are apart, both by the flow that reaches them. Everything is
-    about the mean of the row, so no digits are lost where means are large. What is observed has variance 0.
+    about the mean of the row, so no digits are lost where means are large. What is observed has variance 0; a variance
+    that no float holds, such as that of a number on a wide logarithmic scale, is inf.
     """
     program = backend.program
     middle = means(backend, evidence, names)
     table = backend.marginals(evidence, names)
-    away = np.arange(table.shape[2]) - middle[:, :, None]
-    out = np.nansum(table * away**2, axis=2)
     real = np.array([domain is not None and not domain.is_discrete for domain in program.domains])
+    away = np.where(real[:, None], 0.0, np.arange(table.shape[2]) - middle[:, :, None])
+    out = np.nansum(table * away**2, axis=2)
     out[:, program.absent] = np.nan
     if not real.any():
         return np.asarray(out)
@@ -81,9 +82,10 @@ def variances(backend: Backend, evidence: AnyArray, names: Names | None = None) 
                 for leaf in behind:
                     own = np.array(leaf.variables)
                     if real[own].any():
-                        seen = rows.values[:, own]
-                        apart = (leaf.means(seen) - middle[start:stop, own]) ** 2 + leaf.variances(seen)
-                        out[start:stop, own] += flow[first + slot][:, None] * apart
+                        seen, reached = rows.values[:, own], flow[first + slot][:, None]
+                        with np.errstate(over="ignore", invalid="ignore"):
+                            apart = (leaf.means(seen) - middle[start:stop, own]) ** 2 + leaf.variances(seen)
+                            out[start:stop, own] += np.where(reached > 0, reached * apart, 0.0)
     return np.asarray(np.where(real & ~np.isnan(np.asarray(evidence, dtype=np.float64)), 0.0, out))
 
 
