@@ -236,3 +236,11 @@ def test_whole_numbers_beyond_floats_are_labels_of_their_own(kind):
         first = table[:, 0] if isinstance(table, np.ndarray) else table["a"]
         assert set(first) <= set(model.schema_.labels[0])
     assert {2**62, 2**62 + 1, 2**62 + 2} <= set(first), "observed cells are as they were"
+
+
+@pytest.mark.filterwarnings("error")
+def test_small_floats_hold_what_they_can():
+    """A draw beyond the range of float16 is the largest number that it holds; labels that it lacks stay as they are."""
+    found = pandas_column(np.array([1.0, -1e9]), Domain.real(), None, np.dtype("float16"))
+    np.testing.assert_array_equal(np.asarray(found, dtype=np.float64), [1.0, -65504.0])
+    assert list(pandas_column(np.array([0.0, 1.0]), Domain(2), (1.5, 1e300), np.dtype("float16"))) == [1.5, 1e300]

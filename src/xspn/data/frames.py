@@ -272,6 +272,8 @@ def _is_too_much(label: Any, dtype: Any) -> bool:
     kind = getattr(dtype, "kind", "O")
     if isinstance(label, str) or kind not in "iuf":
         return isinstance(label, str) and kind in "biufc"
+    if kind == "f" and str(dtype) in ("float16", "float32") and abs(label) > float(np.finfo(str(dtype)).max):
+        return True
     if kind == "f":  # floats have no room for all whole numbers
         return bool(isinstance(label, int) and (abs(label) > sys.float_info.max or int(float(label)) != label))
     limits = np.iinfo(_name_of_numbers(dtype))
@@ -292,13 +294,16 @@ def labeled(codes: FloatArray, labels: Labels) -> AnyArray:
 
 
 def _numbers(codes: FloatArray, domain: Domain | None, dtype: Any) -> AnyArray:
-    """Return numbers in a form that converts to the type without loss: rounded, or as truth values."""
+    """Return numbers in a form that converts to the type: rounded, the nearest that it can hold, or truth values."""
     text = str(dtype).lower()
     if text.startswith("bool"):
         return np.array([None if np.isnan(code) else bool(code) for code in codes], dtype=object)
     if text.startswith(("int", "uint")):
         limits = np.iinfo(_name_of_numbers(dtype))
         return np.clip(np.rint(codes), float(limits.min), float(limits.max))
+    if text.startswith(("float16", "float32")):
+        largest = float(np.finfo(text[:7]).max)
+        return np.clip(codes, -largest, largest)
     if text == "object" and domain is not None and domain.is_discrete:
         return np.array([None if np.isnan(code) else int(code) for code in codes], dtype=object)
     return codes

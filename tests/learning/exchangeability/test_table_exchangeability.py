@@ -226,3 +226,8 @@ def test_the_full_test_refuses_what_it_cannot_count(cells, domain, said):
     own = table_summary(cells, domain)
     with pytest.raises(XSPNError, match=said):
         tests.for_tables("full", own)(own)
+
+
+def test_columns_of_one_number_have_no_pair_that_differs():
+    found = table_pairwise_test(table_summary(np.full((4, 3), 2.0), REAL))
+    assert (found.statistic, found.p_value) == (0.0, 1.0)

@@ -9,6 +9,7 @@ from xspn import Categorical, Exchangeable, ExchangeableGaussian, MultivariateGa
 from xspn.circuit import Circuit
 from xspn.data.domain import Domain
 from xspn.learning.leaf_learners import (
+    Candidate,
     LeafOptions,
     TableLeafData,
     leaf_learners,
@@ -174,3 +175,13 @@ def test_the_context_counts_as_a_few_rows():
     leaf = table_factorized_leaf(informed, np.arange(1), LeafOptions(0.0)).node
     assert isinstance(leaf, Categorical)
     np.testing.assert_allclose(leaf.probabilities, [10.5 / 12, 1 / 12, 0.5 / 12])
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_of_next_to_no_weight_compare_columns_and_score_leaves(rng):
+    X = rng.integers(0, 3, (30, 3)).astype(float)
+    own = alone(X, Domain(3), np.full(30, 1e-300)).own
+    assert sum(len(block) for block in similar_columns(own)) == 3
+    impossible = Candidate("leaf", Categorical(0, [1.0, 0.0, 0.0]), np.where(X[:, 0] == 0, 0.0, -np.inf))
+    assert impossible.score((X[:, 0] == 0).astype(float)) == 0.0
+    assert impossible.score(np.ones(30)) == -np.inf

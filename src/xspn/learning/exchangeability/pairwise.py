@@ -111,6 +111,8 @@ def _bowker(summary: TableSummary, one: int, other: int) -> tuple[float, int]:
 
 
 def _coin_tosses(phi: FloatArray, weights: FloatArray, one: int, other: int) -> tuple[float, int]:
+    if len(phi) == 0:  # columns of one value: nothing can differ
+        return 0.0, 0
     apart = phi[:, :, one] - phi[:, :, other]
     both = ~np.isnan(apart[0])
     apart, own = apart[:, both], weights[both]

@@ -125,8 +125,9 @@ class Candidate:
     leave_one_out: FloatArray
 
     def score(self, weights: FloatArray) -> float:
-        """Return the leave-one-out log-likelihood."""
-        return float(weights @ self.leave_one_out)
+        """Return the leave-one-out log-likelihood; rows without weight say nothing, impossible ones neither."""
+        seen = weights > 0
+        return float(weights[seen] @ self.leave_one_out[seen])
 
 
 BinaryLeafData = LeafData[BinarySummary]

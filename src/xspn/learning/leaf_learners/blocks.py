@@ -201,8 +201,9 @@ def _p_value(profiles: FloatArray, one: int, other: int) -> float:
     rows = table.sum(axis=1)
     if table.shape[1] < 2 or rows.min() == 0:
         return 1.0
-    expected = np.outer(rows, table.sum(axis=0)) / total
-    return float(chdtrc(table.shape[1] - 1.0, ((table - expected) ** 2 / expected).sum()))
+    expected = np.outer(rows / total, table.sum(axis=0))
+    counted = expected > 0  # next to no weight may be expected, and then there is none
+    return float(chdtrc(table.shape[1] - 1.0, ((table - expected)[counted] ** 2 / expected[counted]).sum()))
 
 
 def one_block_or_several(data: TableLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
