@@ -132,6 +132,20 @@ def test_marginals_of_every_row(case):
             np.testing.assert_allclose(table[case.possible, i, value], expected, **CLOSE)
 
 
+@pytest.mark.parametrize("best", [False, True])
+def test_alternatives_of_every_cell(case, best):
+    found = case.leaf.alternatives(case.partial, best)
+    assert found.shape == (len(case.partial), len(case.cardinalities), max(case.cardinalities))
+    for i, size in enumerate(case.cardinalities):
+        assert np.isneginf(found[:, i, size:]).all()
+        for value in range(size):
+            replaced = case.partial.copy()
+            replaced[:, i] = value
+            weights = np.array([agreeing(case.all_assignments, row) for row in replaced]) * case.probabilities
+            expected = weights.max(axis=1) if best else weights.sum(axis=1)
+            np.testing.assert_allclose(np.exp(found[:, i, value]), expected, **CLOSE)
+
+
 def test_means_of_every_row(case):
     weights = case.weights[case.possible] / case.weights[case.possible].sum(axis=1, keepdims=True)
     np.testing.assert_allclose(case.leaf.means(case.partial)[case.possible], weights @ case.all_assignments, **CLOSE)

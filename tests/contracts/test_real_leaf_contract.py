@@ -47,6 +47,22 @@ def test_a_missing_value_is_integrated_out(case):
     assert case.leaf.log_prob(MISSING).tolist() == [0.0]
 
 
+def test_alternatives_are_the_mass_on_either_side(case):
+    places = np.linspace(0, GRID_POINTS - 1, 41).astype(int)[1:-1]
+    at = case.grid[places] + (case.grid[1, 0] - case.grid[0, 0]) / 2  # between two cells of the grid
+    found = np.exp(case.leaf.alternatives(at)[:, 0])
+    below = np.cumsum(case.mass)[places]
+    if case.rounding:  # a mass counts as one value
+        near = np.abs(at[:, 0] - case.leaf.value) <= case.rounding / 2
+        below = np.where(near, 0.0, below)
+        np.testing.assert_array_equal(found[:, 1], near)
+    else:
+        assert not found[:, 1].any()
+    np.testing.assert_allclose(found[:, 0], below, atol=1e-7)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_array_equal(np.exp(case.leaf.alternatives(MISSING)), [[[1.0, 0.0, 0.0]]])
+
+
 def test_moments(case):
     mean, covariance = case.leaf.moments()
     np.testing.assert_allclose(mean, [case.mass @ case.grid[:, 0]], atol=1e-9)

@@ -136,3 +136,41 @@ def test_values_without_variance_need_smoothing():
     with pytest.raises(XSPNError, match="no variance"):
         leaf.from_statistics(counted)
     assert np.linalg.det(leaf.from_statistics(counted, 0.1).covariance) > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_with_many_patterns_at_once_are_as_one_by_one(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(6, 8))
+    leaf = MultivariateGaussian(range(6), rng.normal(size=6), root @ root.T / 8 + 0.05 * np.eye(6))
+    x, weights = partial_rows(leaf, rng, rows=200), rng.random(200)
+    x[0] = np.nan
+    monkeypatch.setattr("xspn.leaves.multivariate_gaussian.MANY", 2**62)
+    one_by_one = leaf.log_prob(x), leaf.mode(x)[0], leaf.means(x), leaf.variances(x), leaf.statistics(x, weights)
+    monkeypatch.setattr("xspn.leaves.multivariate_gaussian.MANY", 2)
+    assert leaf._at_once(x) is not None
+    at_once = leaf.log_prob(x), leaf.mode(x)[0], leaf.means(x), leaf.variances(x), leaf.statistics(x, weights)
+    for found, expected in zip(at_once, one_by_one, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_draws_of_many_patterns_have_the_moments_of_what_is_missing():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 7))
+    leaf = MultivariateGaussian(range(5), rng.normal(size=5), root @ root.T / 7 + 0.1 * np.eye(5))
+    x = np.where(rng.random((30, 5)) < 0.5, np.nan, leaf.mean + rng.normal(size=(30, 5)))
+    drawn = leaf.sample(np.repeat(x, 4000, axis=0), rng).reshape(30, 4000, 5)
+    for row, own in zip(x, drawn, strict=True):
+        hidden = np.isnan(row)
+        assert (own[:, ~hidden] == row[~hidden]).all()
+        if hidden.any():
+            mean, covariance = conditional(leaf, row)
+            error = np.sqrt(np.diag(covariance) / 4000)
+            assert (np.abs(own[:, hidden].mean(axis=0) - mean) < 5 * error).all()
+            spread = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+            assert (np.abs(np.cov(own[:, hidden].T).reshape(covariance.shape) - covariance) < 0.12 * spread).all()
+
+
+def test_a_covariance_near_singularity_is_evaluated_one_by_one():
+    leaf = MultivariateGaussian(range(2), [0, 0], [[1, 1 - 1e-8], [1 - 1e-8, 1]])
+    assert leaf._at_once(np.array([[0.0, np.nan]] * 100)) is None

@@ -1,5 +1,6 @@
 """Properties of a circuit: each function returns the reason why it does not hold, or None."""
 
+from collections.abc import Iterator
 from functools import reduce
 from itertools import accumulate, combinations, compress
 from typing import NamedTuple, cast
@@ -44,15 +45,22 @@ def why_not_selective(graph: Graph) -> str | None:
     (or when one of them has weight 0). This is sufficient, not necessary: None is a proof, a reason is not a disproof.
     In a selective circuit the max-product pass finds the true most probable completion.
     """
+    for index, a, b in overlapping_sums(graph):
+        return f"sum {index}: no variable tells its children {a} and {b} apart"
+    return None
+
+
+def overlapping_sums(graph: Graph) -> Iterator[tuple[int, int, int]]:
+    """Yield the sums that are not known to be selective, with two children that may overlap."""
     supports = _Supports(graph)
     for index, node in enumerate(graph.nodes):
         if isinstance(node, Sum):
             live = [k for k, weight in enumerate(node.weights.tolist()) if weight > 0]
             ids = graph.child_ids(node)
-            for a, b in combinations(live, 2):
+            for a, b in combinations(live, 2):  # supports are looked up as they are needed: mostly two are enough
                 if not supports.of(ids[a]).excludes(supports.of(ids[b])):
-                    return f"sum {index}: no variable tells its children {a} and {b} apart"
-    return None
+                    yield index, a, b
+                    break
 
 
 class _Support(NamedTuple):

@@ -8,12 +8,12 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.core.errors import EvidenceError, QueryError
-from xspn.engine import Backend, RowBlock, Semiring, choose_by_chance, flows, refuse_impossible
+from xspn.core.random import row_keys
+from xspn.engine import Backend, Semiring, flows, refuse_impossible
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Scope, Sum
 from xspn.leaves.base import Leaf
 
-CELLS = 1 << 22  # slots × rows that are walked at a time when drawing samples
 Remainder = tuple[Node | None, float]  # what is left of a node, and the log-probability of the evidence in its scope
 
 
@@ -105,22 +105,9 @@ def sample(
         names: The names of the columns, for messages.
         repeats: How many times to draw for each row, which goes up the circuit once; its draws follow one another.
     """
-    program = backend.program
-    drawn = np.empty((len(evidence) * repeats, evidence.shape[1]))
-    at_once = max(64, CELLS // program.n_slots)
-    for start, stop, rows in program.row_blocks(evidence, names, "given", cells=CELLS):
-        values = backend.log_values(rows, Semiring.SUM)
-        refuse_impossible(values[program.root], start)
-        which = np.repeat(np.arange(stop - start), repeats)
-        for first in range(0, len(which), at_once):
-            own = which[first : first + at_once]
-            active = choose_by_chance(program, values, rng, own)
-            block, place = RowBlock(rows.values[own]), start * repeats + first
-            out = block.values.copy()
-            for slot, leaves in program.blocks:
-                leaves.fill(block, active[slot : slot + leaves.n_slots], out, rng)
-            drawn[place : place + len(own)] = out
-    drawn[:, program.absent] = np.nan
+    keys = row_keys(rng, len(evidence) * repeats).reshape(len(evidence), repeats)
+    drawn, log_evidence = backend.random_completions(evidence, keys, names)
+    refuse_impossible(log_evidence)
     return drawn
 
 

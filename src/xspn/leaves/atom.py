@@ -5,11 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn.core.arrays import FloatArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError
+from xspn.core.random import NodeRandom, Rng
 from xspn.data.domain import Domain
-from xspn.leaves.base import Picture, Smoothing, Univariate, WebForm, register
+from xspn.leaves.base import Completed, Picture, Smoothing, Univariate, WebForm, register
 from xspn.leaves.events import Intervals, Mark
 
 
@@ -55,9 +56,19 @@ class Atom(Univariate):
         filled = np.where(np.isnan(x), self.value, x)
         return filled, self.log_prob(filled)
 
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def sample(self, x: FloatArray, rng: Rng) -> FloatArray:
         """Fill with the value: numbers that differ from it by less than rounding are written like it."""
         return np.where(np.isnan(x), self.value, x)
+
+    @classmethod
+    def completed_together(cls, leaves: Sequence[Self]) -> Completed:
+        """Complete by the values of many leaves."""
+        value = np.array([leaf.value for leaf in leaves])
+
+        def completed(values: FloatArray, which: IntArray, random: NodeRandom | None) -> FloatArray:
+            return np.where(np.isnan(values), value[which], values)
+
+        return completed
 
     def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
         """Return whether intervals have the value, which stands for all numbers that are rounded to it."""
@@ -65,6 +76,13 @@ class Atom(Univariate):
         if isinstance(asked, Intervals):
             logs = np.where(np.isnan(x[:, 0]), 0.0 if asked.contains(self.value) else -np.inf, logs)
         return logs[:, None]
+
+    def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
+        """Return on which side all mass is; numbers that are rounded to the value are equal to it."""
+        away = np.where(np.isnan(x), -np.inf, self.value - x)[:, :, None]
+        near = np.abs(away) <= self.width / 2
+        sides = np.concatenate([(away < 0) & ~near, near, (away > 0) & ~near], axis=2)
+        return np.where(sides, 0.0, -np.inf)
 
     def means(self, x: FloatArray) -> FloatArray:
         """Return each row filled with the value."""
@@ -77,6 +95,10 @@ class Atom(Univariate):
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the value, and the variance of a rounding error."""
         return np.array([self.value]), np.array([[self.width**2 / 12]])
+
+    def entropy(self) -> float:
+        """Return the logarithm of the width, over which the mass is spread evenly."""
+        return float(np.log(self.width))
 
     def details(self, label: Callable[[int], str]) -> str:
         """Return the value."""

@@ -26,10 +26,12 @@ from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.checks import smoothing_mass
 from xspn.core.errors import FormatError, ParameterError, QueryError, StructureError
 from xspn.core.logspace import log_binomials, logsumexp_quiet
+from xspn.core.random import NodeRandom, Rng
 from xspn.core.registry import Registry
 from xspn.data.domain import Domain
 from xspn.graph.nodes import LeafNode, Node, Scope
-from xspn.leaves.events import Mark, case_by_case
+from xspn.leaves import posterior
+from xspn.leaves.events import Intervals, Mark, case_by_case
 
 if TYPE_CHECKING:
     from xspn.leaves.blocks import LeafBlock
@@ -39,6 +41,10 @@ Spread = Literal["assignments", "values"]
 # From rows of all columns (rows, variables) to log-probabilities (leaves, rows): of the observed parts, or of the best
 # completions if the second argument is true.
 Together = Callable[[FloatArray, bool], FloatArray]
+
+# From values of leaves' variables, NaN for what is missing, and which leaf each one belongs to, to completed values:
+# with the best ones, or with random ones if random numbers for all of them are given.
+Completed = Callable[[FloatArray, IntArray, "NodeRandom | None"], FloatArray]
 
 # What a drawing shows of a leaf, and its numbers: "bars" of P(number of ones = t), "chances" P(x = 1) of one bit,
 # "frequencies" P(x = v) of each variable, a "bell" for real numbers, a "tree".
@@ -133,8 +139,20 @@ class Leaf(LeafNode):
         return True
 
     @abstractmethod
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Return each row with its missing values drawn from their distribution given the observed ones."""
+    def sample(self, x: FloatArray, rng: Rng) -> FloatArray:
+        """Return each row with its missing values drawn from their distribution given the observed ones.
+
+        Ask `rng` for the same numbers of each row, and for arrays whose first axis is rows: circuits hand in a source
+        with numbers of its own for each row (`xspn.core.random.NodeRandom`: `random`, `normal`, `integers`, `choice`).
+        """
+
+    @classmethod
+    def completed_together(cls, leaves: "Sequence[Self]") -> Completed | None:
+        """Return a function that does `mode` and `sample` for many leaves over one variable each, if there is one.
+
+        Otherwise each leaf is asked by itself, for the rows that come down to it.
+        """
+        return None
 
     @abstractmethod
     def marginalize(self, keep: Scope) -> Node | None:
@@ -172,6 +190,27 @@ class Leaf(LeafNode):
                 joint[rows, i, value] = self.log_prob(filled)
         total = logsumexp_quiet(joint, axis=2)[:, :, None]
         return np.asarray(np.exp(joint - np.where(np.isneginf(total), 0.0, total)))
+
+    def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
+        """Return the log-probability of each row with one value replaced: (rows, n, values), −inf beyond a domain.
+
+        Entry (r, i, v) is log P of row r with X_i = v, whatever stands there. Other missing values are summed out or,
+        if `best`, completed in the best way. A real variable has three entries: log P(rest of the row, X_i < x_i), the
+        same of a mass at x_i itself, and of X_i > x_i; all of it is in the first where x_i is missing. Discrete
+        families are asked for each value, real ones for intervals row by row, unless they say how.
+        """
+        sizes = [domain.cardinality or 3 for domain in self.domains]
+        found = np.full((len(x), len(sizes), max(sizes)), -np.inf)
+        for i, domain in enumerate(self.domains):
+            filled = x.copy()
+            if domain.is_discrete:
+                for value in range(sizes[i]):
+                    filled[:, i] = value
+                    found[:, i, value] = self.mode(filled)[1] if best else self.log_prob(filled)
+            else:
+                filled[:, i] = np.nan
+                found[:, i] = sides_of_rows(self, filled, i, x[:, i])
+        return found
 
     def means(self, x: FloatArray) -> FloatArray:
         """Return E[X_i | the observed part of the row]: (rows, n); families of real variables say how."""
@@ -258,6 +297,17 @@ class Leaf(LeafNode):
         """
         return 0.0 if len(self._variables) == 1 else float("nan")
 
+    def entropy(self) -> float:
+        """Return the entropy in nats, a differential one for real variables; NaN for families that do not say.
+
+        That of discrete variables is Σ H(X_i) less the total correlation.
+        """
+        if not all(domain.is_discrete for domain in self.domains):
+            return float("nan")
+        table = self.marginals(np.full((1, len(self._variables)), np.nan))[0]
+        alone = -(table * np.log(np.where(table > 0, table, 1.0))).sum()
+        return float(alone - self.dependence())
+
     def interchangeable(self) -> list[IntArray]:
         """Return groups of interchangeable positions; none for families that are not about exchangeability."""
         return []
@@ -316,6 +366,28 @@ class Leaf(LeafNode):
         """
         return statistics
 
+    def sensitivity(self, x: FloatArray) -> FloatArray:
+        """Return the derivatives of each row's log-probability by the parameters, standardized: (rows, directions).
+
+        They are in coordinates in which n rows leave each parameter with variance 1 / n, independently (see
+        `xspn.leaves.posterior`); 0 where nothing is observed. This takes the family for an exponential one whose
+        `statistics` are sufficient, and samples their moments; families with closed forms say how.
+        """
+        return posterior.of_statistics(self, x)
+
+    @classmethod
+    def sensitivity_together(cls, leaves: "Sequence[Self]") -> Callable[[FloatArray], FloatArray] | None:
+        """Return a function from rows of all columns to one sensitivity of each leaf, (leaves, rows), if there is one.
+
+        For families of one parameter, of which circuits have many leaves.
+        """
+        return None
+
+    def posterior_draw(self, rows: float, rng: np.random.Generator) -> "Leaf":
+        """Return the leaf with parameters drawn from what so many rows leave open: a parametric bootstrap."""
+        drawn: Leaf = posterior.refit(self, rows, rng)
+        return drawn
+
     @abstractmethod
     def to_params(self) -> dict[str, Any]:
         """Return what a file stores beside family and variables: numbers, lists and strings only."""
@@ -360,6 +432,21 @@ class Leaf(LeafNode):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return leaf_from_params, (self.family, self._variables, self.to_params())
+
+
+def sides_of_rows(leaf: Leaf, rest: FloatArray, i: int, values: FloatArray) -> FloatArray:
+    """Return log P(rest of each row, X_i below, at, above its value), by intervals: (rows, 3)."""
+    found = np.full((len(rest), 3), -np.inf)
+    for row, (own, value) in enumerate(zip(rest, values, strict=True)):
+        if np.isnan(value):
+            found[row, 0] = leaf.log_prob(own[None, :])[0]
+            continue
+        below, above = float(np.nextafter(value, -np.inf)), float(np.nextafter(value, np.inf))
+        for side, ends in enumerate(((-np.inf, below), (float(value), float(value)), (above, np.inf))):
+            marks: list[Mark | None] = [None] * len(own)
+            marks[i] = Intervals.of(ends)
+            found[row, side] = leaf.tally(own[None, :], marks)[0, 0]
+    return found
 
 
 def leaf_from_params(family: str, variables: tuple[int, ...], params: dict[str, Any]) -> Leaf:

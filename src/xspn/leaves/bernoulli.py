@@ -14,8 +14,10 @@ from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError
 from xspn.core.logspace import safe_log
 from xspn.core.polynomials import Polynomials
+from xspn.core.random import Rng, RowRandom
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node
+from xspn.leaves import posterior
 from xspn.leaves.base import Leaf, Picture, Smoothing, Univariate, WebForm, packed, refuse_first, register
 from xspn.leaves.blocks import RowBlock, Shape, ShapedBlock, fast_path
 from xspn.leaves.events import Mark, degree_of
@@ -72,7 +74,7 @@ class Bernoulli(Univariate):
         filled = np.where(np.isnan(x), float(self.p > 0.5), x)
         return filled, self.log_prob(filled)
 
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def sample(self, x: FloatArray, rng: Rng) -> FloatArray:
         """Fill with 1 with probability p."""
         return np.where(np.isnan(x), (rng.random(x.shape) < self.p).astype(np.float64), x)
 
@@ -80,6 +82,10 @@ class Bernoulli(Univariate):
         """Return 1 − p and p, or all mass on the observed value: circuits have so many of these leaves."""
         value, own = x[:, :, None], np.array([1 - self.p, self.p])
         return np.where(np.isnan(value), own, (value == np.arange(2)) & (own > 0))
+
+    def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
+        """Return both log-probabilities, whatever stands there."""
+        return np.broadcast_to(np.array(self.log_p), (len(x), 1, 2))
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return p and p(1 − p)."""
@@ -117,6 +123,24 @@ class Bernoulli(Univariate):
         if total == 0:
             return self
         return type(self)(self._variables[0], p=(statistics[1] + mass) / total)
+
+    def sensitivity(self, x: FloatArray) -> FloatArray:
+        """Return (x − p) / √(p(1 − p)); nothing is open of an indicator."""
+        return np.asarray(np.nan_to_num(x - self.p) / np.sqrt(self.p * (1 - self.p)) if self.n_parameters else 0.0 * x)
+
+    @classmethod
+    def sensitivity_together(cls, leaves: Sequence[Self]) -> Callable[[FloatArray], FloatArray]:
+        """Return the same for many leaves."""
+        columns = np.array([leaf.variables[0] for leaf in leaves], dtype=np.int64)
+        p = np.array([[leaf.p] for leaf in leaves])
+        spread = np.sqrt(p * (1 - p))
+        scale = np.divide(1.0, spread, out=np.zeros_like(p), where=spread > 0)
+        return lambda values: np.nan_to_num(values.T[columns] - p) * scale
+
+    def posterior_draw(self, rows: float, rng: np.random.Generator) -> Leaf:
+        """Draw p from a beta distribution."""
+        chances = posterior.dirichlet(np.array([1 - self.p, self.p]), rows, rng)
+        return type(self)(self._variables[0], p=float(chances[1])) if self.n_parameters else self
 
     def to_params(self) -> dict[str, Any]:
         """Return p."""
@@ -372,13 +396,13 @@ class BernoulliBlock(ShapedBlock):
             found[slot] = Polynomials(coefficients, observed[slot])
         return found
 
-    def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
+    def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, random: RowRandom | None) -> None:
         """Fill each product's missing bits."""
-        for slot in np.flatnonzero(active.any(axis=1)):
+        for slot in np.flatnonzero(active.any(axis=1)).tolist():
             where, leaves = np.flatnonzero(active[slot]), self._of_slot[slot]
             columns, p = self._layout.variables[leaves], self.p[leaves]
             own = rows.values[np.ix_(where, columns)]
-            drawn = p > 0.5 if rng is None else rng.random(own.shape) < p
+            drawn = p > 0.5 if random is None else random.at(slot, where).random(own.shape) < p
             out[np.ix_(where, columns)] = np.where(np.isnan(own), drawn, own)
 
     def add_marginals(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
@@ -389,6 +413,57 @@ class BernoulliBlock(ShapedBlock):
         p_one = np.where(observed, reach * (rows.values == 1), one)
         out[:, :, 1] += p_one
         out[:, :, 0] += reach - p_one
+
+    @cached_property
+    def _odds(self) -> list[csr_array]:
+        """P(1) / P(0), and P(0) / P(1); 0 where the denominator is: what replaces that value is counted apart."""
+        with np.errstate(divide="ignore"):
+            pairs = [(1 - self.p, self.p), (self.p, 1 - self.p)]
+            return [self._layout.matrix(np.where(own > 0, other / own, 0.0)) for own, other in pairs]
+
+    @cached_property
+    def _parts_of_best(self) -> list[csr_array]:
+        """P(0) and P(1) as parts of the larger of the two."""
+        best = np.maximum(self.p, 1 - self.p)
+        return [self._layout.matrix((1 - self.p) / best), self._layout.matrix(self.p / best)]
+
+    @cached_property
+    def _impossible_variables(self) -> list[csr_array]:
+        """The variable, at the entries that a value makes impossible."""
+        own = [matrix.copy() for matrix in self._impossible]
+        for matrix in own:
+            matrix.data = matrix.indices.astype(np.float64)
+        return own
+
+    def add_alternatives(
+        self, rows: RowBlock, log_derivative: FloatArray, values: FloatArray, out: FloatArray, best: bool
+    ) -> None:
+        """Add the flow on what stands there times the odds of the other value: a few sparse products for all leaves."""
+        flow, missing = np.exp(log_derivative + values), rows.missing.T
+        one, zero = rows.values == 1, rows.values == 0
+        if not rows.whole:
+            for value, part in enumerate(self._parts_of_best if best else [self._reach - self._p, self._p]):
+                out[:, :, value] += np.where(missing, (part.T @ flow).T, 0.0)
+        if best:
+            return
+        reach = (self._reach.T @ flow).T
+        for value, own in ((0, zero), (1, one)):
+            out[:, :, value] += np.where(own, reach, 0.0)
+            out[:, :, 1 - value] += np.where(own, (self._odds[value].T @ flow).T, 0.0)
+        if self._impossible[0].nnz or self._impossible[1].nnz:
+            self._add_possible(rows, log_derivative, out)
+
+    def _add_possible(self, rows: RowBlock, log_derivative: FloatArray, out: FloatArray) -> None:
+        """Add the products that one value makes impossible: with the other value of that variable they are not."""
+        n_zeros = self._impossible[0] @ rows.zeros + self._impossible[1] @ rows.ones
+        slot, row = np.nonzero((n_zeros == 1) & (log_derivative > -np.inf))
+        if not len(slot):
+            return
+        which = self._impossible_variables[0] @ rows.zeros + self._impossible_variables[1] @ rows.ones
+        variable = which[slot, row].astype(np.int64)
+        others = (self._log[0] @ rows.zeros + self._log[1] @ rows.ones)[slot, row]
+        other_value = (rows.values[row, variable] == 0).astype(np.int64)
+        np.add.at(out, (row, variable, other_value), np.exp(log_derivative[slot, row] + others))
 
     # -- parameters --------------------------------------------------------------------------------------------------
 

@@ -12,11 +12,13 @@ from xspn.core.errors import ParameterError
 from xspn.core.logspace import safe_log
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope
-from xspn.leaves.base import Smoothing, packed, refuse_first, register, sizes_of
+from xspn.leaves import posterior
+from xspn.leaves.base import Leaf, Smoothing, packed, refuse_first, register, sizes_of
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.statistics import Count, Statistic
 
 LARGEST_DISPERSION = 1e9
+STEP = 1e-4  # of log-odds and logarithms, for derivatives
 FEWEST_ZEROS = 1e-4  # a mean nearer to 1 has lost, by being rounded, more than four digits of the chance of a zero
 
 
@@ -144,6 +146,24 @@ class BetaBinomial(Exchangeable):
             return Exchangeable(rest, log_weights), log_evidence
         mean = min((self.mean + ones * self.dispersion) / grown, 1.0)
         return BetaBinomial(rest, mean, self.dispersion / grown), log_evidence
+
+    def sensitivity(self, x: FloatArray) -> FloatArray:
+        """Return what the row says of the mean's log-odds and of the dispersion's logarithm."""
+        n, logit = len(self._variables), np.log(self.mean) - np.log1p(-self.mean) if 0 < self.mean < 1 else np.nan
+        if np.isnan(logit):
+            return np.zeros((len(x), 1))  # all bits alike for certain: at the edge nothing has a derivative
+
+        def logs(step: float, growth: float) -> FloatArray:
+            return log_weights_of(n, 1 / (1 + np.exp(-(logit + step))), self.dispersion * np.exp(growth))
+
+        slopes = [(logs(STEP, 0.0) - logs(-STEP, 0.0)) / (2 * STEP)]
+        if n > 1 and self.dispersion > 0:
+            slopes.append((logs(0.0, STEP) - logs(0.0, -STEP)) / (2 * STEP))
+        return posterior.of_derivatives(self._posterior_of_t(x), self.class_probabilities, np.stack(slopes, axis=1))
+
+    def posterior_draw(self, rows: float, rng: np.random.Generator) -> Leaf:
+        """Fit the leaf again to rows drawn from it."""
+        return Leaf.posterior_draw(self, rows, rng)
 
     @property
     def counted(self) -> tuple[float, float]:

@@ -18,7 +18,8 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.polynomials import Polynomials, product
-from xspn.leaves.base import Leaf, Smoothing, Together
+from xspn.core.random import RowRandom
+from xspn.leaves.base import Completed, Leaf, Smoothing, Together
 from xspn.leaves.events import Mark, distinct_rows
 
 LOOP, LOOP_VARIABLE = 200, 20  # what a leaf costs that is asked by itself, in slots, and each of its variables
@@ -125,12 +126,29 @@ class LeafBlock(ABC):
         return self.log_mode(rows) if best else self.log_prob(rows)
 
     @abstractmethod
-    def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
-        """Complete the active rows in `out` (rows, variables): with the best values, or with random ones by `rng`."""
+    def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, random: RowRandom | None) -> None:
+        """Complete the active rows in `out` (rows, variables): with the best values, or with random ones.
+
+        A slot's random numbers are those of the node of the same number.
+        """
 
     @abstractmethod
     def add_marginals(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
         """Add flow · P(X_i = v | row) to `out` (rows, variables, values)."""
+
+    @abstractmethod
+    def add_alternatives(
+        self, rows: RowBlock, log_derivative: FloatArray, values: FloatArray, out: FloatArray, best: bool
+    ) -> None:
+        """Add derivative · P(row with one value replaced) to `out` (rows, variables, entries), as leaves give them.
+
+        Args:
+            rows: The rows.
+            log_derivative: Of the root, relative to its own value, by each slot.
+            values: What `log_prob`, or `log_mode` if `best`, gives.
+            out: Where to add, in linear space.
+            best: Whether missing values are completed in the best way; then only these may be asked.
+        """
 
     def tally(self, rows: RowBlock, marks: Mapping[int, Mark]) -> list[Polynomials]:
         """Return what `Leaf.tally` gives for the leaves behind each slot; marks are given by column."""
@@ -270,12 +288,39 @@ class LoopBlock(LeafBlock):
         """Ask each family, by its own code for numba or torch if it has some."""
         return (self._numba if device is None else self._torch(device))(rows, best)
 
-    def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
-        """Ask each leaf that some row has come down to."""
-        for slot in np.flatnonzero(active.any(axis=1)):
-            leaf, columns, where = self.leaves[slot], self._columns[slot], np.flatnonzero(active[slot])
-            own = rows.values[np.ix_(where, columns)]
-            out[np.ix_(where, columns)] = leaf.mode(own)[0] if rng is None else leaf.sample(own, rng)
+    @cached_property
+    def _completed(self) -> "list[tuple[IntArray, IntArray, Completed]]":
+        """The families that complete many rows at once: their slots, the variables of these, and how."""
+        families: dict[type[Leaf], list[int]] = {}
+        for slot, leaf in enumerate(self.leaves):
+            if len(leaf.variables) == 1:
+                families.setdefault(type(leaf), []).append(slot)
+        found = []
+        for family, slots in families.items():
+            function = family.completed_together([self.leaves[slot] for slot in slots])
+            if function is not None:
+                variables = np.array([self.leaves[slot].variables[0] for slot in slots])
+                found.append((np.array(slots), variables, function))
+        return found
+
+    def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, random: RowRandom | None) -> None:
+        """Ask each family, or each leaf that some row has come down to."""
+        alone = np.asarray(active.any(axis=1))
+        for slots, variables, function in self._completed:
+            which, where = np.nonzero(active[slots])
+            columns = variables[which]
+            own = None if random is None else random.at(slots[which], where)
+            out[where, columns] = function(rows.values[where, columns], which, own)
+            alone[slots] = False
+        for slot in np.flatnonzero(alone).tolist():
+            where = np.flatnonzero(active[slot])
+            self._fill_by(slot, where, rows, out, random)
+
+    def _fill_by(self, slot: int, where: IntArray, rows: RowBlock, out: FloatArray, random: RowRandom | None) -> None:
+        """Ask one leaf."""
+        cells = np.ix_(where, self._columns[slot])
+        own, leaf = rows.values[cells], self.leaves[slot]
+        out[cells] = leaf.mode(own)[0] if random is None else leaf.sample(own, random.at(slot, where))
 
     def add_marginals(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
         """Ask each leaf; real variables have no table and are passed over."""
@@ -283,6 +328,20 @@ class LoopBlock(LeafBlock):
             if all(domain.is_discrete for domain in leaf.domains):
                 table = leaf.marginals(rows.values[:, columns])
                 out[:, columns, : table.shape[2]] += flow[slot][:, None, None] * table
+
+    def add_alternatives(
+        self, rows: RowBlock, log_derivative: FloatArray, values: FloatArray, out: FloatArray, best: bool
+    ) -> None:
+        """Ask each leaf, of the rows that reach it."""
+        for slot, (leaf, columns) in enumerate(zip(self.leaves, self._columns, strict=True)):
+            some = np.flatnonzero(log_derivative[slot] > -np.inf)
+            if len(some) == len(rows):
+                found = leaf.alternatives(rows.values[:, columns], best) + log_derivative[slot][:, None, None]
+                out[:, columns, : found.shape[2]] += np.exp(found, out=found)
+            elif len(some):
+                found = leaf.alternatives(rows.values[np.ix_(some, columns)], best)
+                part = np.ix_(some, columns, np.arange(found.shape[2]))
+                out[part] += np.exp(found + log_derivative[slot, some][:, None, None])
 
     # -- parameters --------------------------------------------------------------------------------------------------
 

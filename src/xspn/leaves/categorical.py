@@ -5,12 +5,26 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import probability_vector, sums_of_parts
 from xspn.core.logspace import safe_log
+from xspn.core.random import NodeRandom, Rng
 from xspn.data.domain import Domain
 from xspn.graph.nodes import frozen
-from xspn.leaves.base import Picture, Smoothing, Together, Univariate, WebForm, cut, packed, refuse_first, register
+from xspn.leaves import posterior
+from xspn.leaves.base import (
+    Completed,
+    Leaf,
+    Picture,
+    Smoothing,
+    Together,
+    Univariate,
+    WebForm,
+    cut,
+    packed,
+    refuse_first,
+    register,
+)
 
 MOST_VALUES = 5  # in a line of text
 
@@ -73,11 +87,37 @@ class Categorical(Univariate):
         filled = np.where(np.isnan(x), float(np.argmax(self.log_p)), x)
         return filled, self.log_prob(filled)
 
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def sample(self, x: FloatArray, rng: Rng) -> FloatArray:
         """Fill by the probabilities."""
         ends = np.cumsum(self.probabilities)
         drawn = np.searchsorted(ends, rng.random(len(x)) * ends[-1], side="right")
         return np.where(np.isnan(x), drawn[:, None].astype(np.float64), x)
+
+    def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
+        """Return all log-probabilities, whatever stands there."""
+        return np.broadcast_to(self.log_p, (len(x), 1, len(self.log_p)))
+
+    @classmethod
+    def completed_together(cls, leaves: Sequence[Self]) -> Completed:
+        """Complete by the cumulative probabilities of many leaves."""
+        sizes = np.array([len(leaf.probabilities) for leaf in leaves], dtype=np.int64)
+        starts = np.cumsum(sizes) - sizes
+        ends = np.concatenate([np.cumsum(leaf.probabilities) for leaf in leaves])
+        total, best = ends[starts + sizes - 1], np.array([float(np.argmax(leaf.log_p)) for leaf in leaves])
+
+        def completed(values: FloatArray, which: IntArray, random: NodeRandom | None) -> FloatArray:
+            if random is None:
+                return np.where(np.isnan(values), best[which], values)
+            target = random.random(len(which)) * total[which]
+            drawn = np.zeros(len(which))
+            open_, place = np.arange(len(which)), starts[which]
+            while len(open_):  # value by value, with those rows for which it is not yet the one
+                open_ = open_[ends[place[open_]] <= target[open_]]
+                drawn[open_] += 1
+                place[open_] += 1
+            return np.where(np.isnan(values), drawn, values)
+
+        return completed
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the moments of the codes."""
@@ -116,6 +156,17 @@ class Categorical(Univariate):
         if counts.sum() == 0:
             return self
         return type(self)(self._variables[0], counts / counts.sum())
+
+    def sensitivity(self, x: FloatArray) -> FloatArray:
+        """Return what the value says of each probability."""
+        seen = x == np.arange(len(self.probabilities))
+        return posterior.of_classes(np.where(np.isnan(x), self.probabilities, seen), self.probabilities)
+
+    def posterior_draw(self, rows: float, rng: np.random.Generator) -> Leaf:
+        """Draw the probabilities from a Dirichlet distribution."""
+        if not self.n_parameters:
+            return self
+        return type(self)(self._variables[0], posterior.dirichlet(self.probabilities, rows, rng))
 
     def to_params(self) -> dict[str, Any]:
         """Return the probabilities."""

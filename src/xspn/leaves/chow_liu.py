@@ -9,6 +9,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.errors import EvidenceError, ParameterError
 from xspn.core.logspace import logsumexp_quiet, safe_log
+from xspn.core.random import Rng
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
 from xspn.leaves.base import Leaf, Picture, Smoothing, WebForm, cut, packed, refuse_first, register, sizes_of
@@ -132,14 +133,21 @@ class ChowLiu(Leaf):
 
     # -- messages ----------------------------------------------------------------------------------------------------
 
-    def _upward(self, x: FloatArray, best: bool = False) -> FloatArray:
-        """Return log P(evidence at and below i | X_i = v): (n, rows, 2); the best completion instead of the sum."""
+    def _upward(self, x: FloatArray, best: bool = False, messages: dict[int, FloatArray] | None = None) -> FloatArray:
+        """Return log P(evidence at and below i | X_i = v): (n, rows, 2); the best completion instead of the sum.
+
+        If asked for, all messages are kept, those of the roots too.
+        """
         below = np.zeros((len(self._variables), len(x), 2))
         for value in (0, 1):
             below[:, :, value] = np.where(1 - value == x.T, -np.inf, 0.0)
         for i in reversed(self.order):
-            if self.parents[i] >= 0:
-                below[self.parents[i]] += self._message(i, below[i], best)
+            if self.parents[i] >= 0 or messages is not None:
+                message = self._message(i, below[i], best)
+                if messages is not None:
+                    messages[i] = message
+                if self.parents[i] >= 0:
+                    below[self.parents[i]] += message
         return below
 
     def _message(self, i: int, below: FloatArray, best: bool) -> FloatArray:
@@ -175,7 +183,7 @@ class ChowLiu(Leaf):
         below = self._upward(x, best=True)
         return self._choose(x, below, None), self._root_value(below, best=True)
 
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def sample(self, x: FloatArray, rng: Rng) -> FloatArray:
         """Draw each value given its parent's and the evidence below it."""
         below = self._upward(x)
         if np.isneginf(self._root_value(below, best=False)).any():
@@ -203,6 +211,35 @@ class ChowLiu(Leaf):
         table = self._posteriors(x).sum(axis=2).transpose(1, 0, 2)
         table[np.isneginf(self.log_prob(x))] = 0.0
         return np.asarray(table)
+
+    def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
+        """Return log P with one value replaced, by one pass up and one down."""
+        messages: dict[int, FloatArray] = {}  # to the parent: (rows, parent's value)
+        self._upward(x, best, messages)
+        children: dict[int, list[int]] = {}
+        for i in self.order:
+            children.setdefault(self.parents[i], []).append(i)
+        # What is known beside the subtree of i, for each value of its parent; roots have each other.
+        beside: dict[int, FloatArray] = {}
+        found = np.empty((len(x), len(self._variables), 2))
+        evidence = np.stack([np.where(x == 1, -np.inf, 0.0), np.where(x == 0, -np.inf, 0.0)], axis=2)  # (rows, n, 2)
+        for parent in (-1, *self.order):
+            own = children.get(parent, [])
+            if parent >= 0:
+                joint = beside[parent][:, :, None] + self._log_p[parent][None, :, :]  # (rows, above, own value)
+                above = joint.max(axis=1) if best else np.logaddexp(joint[:, 0], joint[:, 1])
+                found[:, parent] = above + sum(messages[i] for i in own)
+                above = above + evidence[:, parent]
+            else:
+                above = np.zeros((len(x), 2))
+                above[:, 1] = -np.inf  # a root's parent counts as 0
+            after = [np.zeros((len(x), 2))]
+            for i in reversed(own):
+                after.append(after[-1] + messages[i])
+            for place, i in enumerate(own):
+                beside[i] = above + after[len(own) - 1 - place]
+                above = above + messages[i]
+        return found
 
     # -- closure -----------------------------------------------------------------------------------------------------
 
@@ -312,6 +349,16 @@ class ChowLiu(Leaf):
         counts = statistics.reshape(-1, 2, 2)
         p = _probabilities(counts, np.array(self.parents) < 0, mass, self.p)
         return type(self)(self._variables, self.parents, p)
+
+    def sensitivity(self, x: FloatArray) -> FloatArray:
+        """Return what the row says of each table: as many rows are behind it as have the parent's value."""
+        pairs, usual = self._posteriors(x), self._posteriors(np.full((1, len(self._variables)), np.nan))[:, 0]
+        above, chances = usual.sum(axis=2), np.exp(self._log_p)  # (n, parent's value), (n, parent's value, own value)
+        open_part = (chances > 0) & (above > 0)[:, :, None]
+        root = np.sqrt(np.where(open_part, chances, 1.0))[:, None]
+        found = pairs / root - root * pairs.sum(axis=3, keepdims=True)
+        found = found / np.sqrt(np.where(above > 0, above, 1.0))[:, None, :, None] * open_part[:, None]
+        return np.asarray(found.transpose(1, 0, 2, 3).reshape(len(x), -1))
 
     def to_params(self) -> dict[str, Any]:
         """Return the tree and its tables."""

@@ -12,6 +12,7 @@ from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.logspace import log_binomials
 from xspn.core.memory import need_memory
 from xspn.core.polynomials import Polynomials
+from xspn.core.random import NodeRandom, RowRandom
 from xspn.leaves.base import Leaf, Smoothing, cut
 from xspn.leaves.blocks import LoopBlock, RowBlock, Shape, ShapedBlock, fast_path, tally_of_leaf
 from xspn.leaves.events import Mark
@@ -19,6 +20,7 @@ from xspn.leaves.exchangeable import Exchangeable
 from xspn.statistics import Count
 
 LARGE = 1 << 24  # entries
+MOST_PICKED = 512  # variables of a leaf whose ones are picked: kernels count their arrangements in floating point
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,9 +234,17 @@ class CountBlock(ShapedBlock):
         base = observed[: len(c)]
         return Polynomials(np.exp(logs - np.where(np.isneginf(base), 0.0, base)[:, None]), observed)
 
-    def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, rng: np.random.Generator | None) -> None:
-        """Let each leaf construct its completions."""
-        LoopBlock(self._leaves).fill(rows, active, out, rng)
+    def fill(self, rows: RowBlock, active: BoolArray, out: FloatArray, random: RowRandom | None) -> None:
+        """Draw the number of ones, then where they are, as kernels do; large leaves go through the contract."""
+        picked = np.zeros(self.n_slots, dtype=bool) if random is None else self._sizes <= MOST_PICKED
+        LoopBlock(self._leaves).fill(rows, active & ~picked[:, None], out, random)
+        for slot in np.flatnonzero(active.any(axis=1) & picked).tolist():
+            assert random is not None
+            leaf, where = self._leaves[slot], np.flatnonzero(active[slot])
+            cells = np.ix_(where, np.array(leaf.variables))
+            own, numbers = rows.values[cells], random.at(slot, where)
+            t = leaf.draw_classes(own, numbers.random(len(own)))
+            out[cells] = _place_ones(own, t - (own == 1).sum(axis=1), numbers)
 
     def add_marginals(self, rows: RowBlock, flow: FloatArray, out: FloatArray) -> None:
         """Add flow · M[k+1, s+1] / M[k, s], which is the same for all missing variables of a leaf."""
@@ -251,6 +261,34 @@ class CountBlock(ShapedBlock):
         p_one = np.where(rows.missing.T, one, reach * (rows.values == 1))
         out[:, :, 1] += p_one
         out[:, :, 0] += reach - p_one
+
+    def add_alternatives(
+        self, rows: RowBlock, log_derivative: FloatArray, values: FloatArray, out: FloatArray, best: bool
+    ) -> None:
+        """Add what stands beside (k, s) in the table: s − 1 where a one is replaced, s + 1 for a zero, k + 1 else."""
+        s, across = self._ones(rows), self._mask.T
+        here = (across @ np.exp(log_derivative + values)).T  # (rows, variables)
+        if rows.whole:
+            k, starts, table = self._sizes[:, None], self.triangles.weight_starts[:, None], self.log_weights
+        else:
+            k = (self._mask @ rows.observed).astype(np.int64)
+            table = self._max_table if best else self._sum_table
+            starts = self.triangles.table_starts[:, None] + k * (k + 1) // 2
+        missing, one, zero = rows.missing.T, rows.values == 1, rows.values == 0
+        out[:, :, 1] += np.where(one, here, 0.0)
+        out[:, :, 0] += np.where(zero, here, 0.0)
+
+        def add(value: int, where: BoolArray, possible: BoolArray, places: IntArray) -> None:
+            logs = np.where(possible, table[np.where(possible, places, 0)], -np.inf)
+            out[:, :, value] += np.where(where, (across @ np.exp(log_derivative + logs)).T, 0.0)
+
+        if not best:
+            add(0, one, s > 0, starts + s - 1)
+            add(1, zero, s < k, starts + s + 1)
+        if not rows.whole:
+            more = starts + k + 1  # row k + 1 of the triangle
+            add(0, missing, k < self._sizes[:, None], more + s)
+            add(1, missing, k < self._sizes[:, None], more + s + 1)
 
     # -- parameters --------------------------------------------------------------------------------------------------
 
@@ -309,6 +347,26 @@ class CountBlock(ShapedBlock):
         block = type(self).__new__(type(self))
         block._set(self._layout, log_weights, numbers)
         return block
+
+
+def _place_ones(x: FloatArray, ones: IntArray, numbers: NodeRandom) -> FloatArray:
+    """Put so many ones into missing cells of each row, uniformly, and zeros into the others.
+
+    Cells are picked until there are enough different ones: those of ones, or those of zeros if they are fewer.
+    """
+    missing = np.isnan(x)
+    m = missing.sum(axis=1)
+    order = np.argsort(~missing, axis=1, kind="stable")  # the missing cells first
+    few = 2 * ones <= m
+    filled = np.where(missing, np.where(few, 0.0, 1.0)[:, None], x)
+    left = np.where(few, ones, m - ones)
+    picked, rows = np.zeros(x.shape, dtype=bool), np.arange(len(x))
+    while (left > 0).any():
+        cell = order[rows, np.minimum((numbers.random(len(x)) * m).astype(np.int64), x.shape[1] - 1)]
+        new = (left > 0) & ~picked[rows, cell]
+        picked[rows[new], cell[new]] = True
+        left -= new
+    return np.where(picked, 1.0 - filled, filled)
 
 
 @dataclass(frozen=True, eq=False)

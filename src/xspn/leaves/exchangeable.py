@@ -11,8 +11,10 @@ from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import probability_vector, real_numbers
 from xspn.core.errors import EvidenceError, FormatError, ParameterError, QueryError
 from xspn.core.logspace import log_binomials, logsumexp_quiet, safe_log
+from xspn.core.random import Rng
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
+from xspn.leaves import posterior
 from xspn.leaves.base import Leaf, Picture, Smoothing, WebForm, cut, packed, register, sizes_of
 from xspn.leaves.events import EXCLUDED, Mark, degree_of, distinct_rows, tally_of_ones
 from xspn.leaves.laws import law_of_counts, law_of_groups, law_of_values, total_correlation
@@ -153,16 +155,19 @@ class Exchangeable(Leaf):
         best = np.where(feasible[np.arange(len(x)), best], best, np.argmax(feasible, axis=1))
         return self.statistic.construct(x, best), self.log_weights[best]
 
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def sample(self, x: FloatArray, rng: Rng) -> FloatArray:
         """Draw t given the evidence, then a uniformly random member of S_{e,t}."""
+        return self.statistic.construct(x, self.draw_classes(x, rng.random(len(x))), rng)
+
+    def draw_classes(self, x: FloatArray, uniform: FloatArray) -> IntArray:
+        """Return t of each row given what is observed of it, from uniformly distributed numbers."""
         joint, which = self._joint_with_t(x)
         total = logsumexp_quiet(joint, axis=1)
         if np.isneginf(total).any():
             raise EvidenceError(f"Exchangeable over {self.scope}: the evidence has probability zero")
         ends = np.cumsum(np.exp(joint - total[:, None]), axis=1)
-        draws = rng.random(len(x)) * ends[which, -1]
-        t = (ends[which] <= draws[:, None]).sum(axis=1)
-        return self.statistic.construct(x, t, rng)
+        target = uniform * ends[which, -1]
+        return np.asarray((ends[which] <= target[:, None]).sum(axis=1))
 
     def marginals(self, x: FloatArray) -> FloatArray:
         """Return P(X_i = v | e); variables that T treats alike share one evaluation."""
@@ -184,6 +189,24 @@ class Exchangeable(Leaf):
         rows, columns = np.nonzero(observed & ~np.isneginf(self.log_prob(x))[:, None])
         table[rows, columns, x[rows, columns].astype(np.int64)] = 1.0
         return table
+
+    def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
+        """Return log P with one value replaced; variables that T treats alike, with one value, share an evaluation."""
+        n, k = len(self._variables), self.statistic.cardinality
+        found = np.empty((len(x), n, k))
+        values = np.where(np.isnan(x), k, x)
+        for group in self.statistic.symmetric_positions(n):
+            for here in range(k + 1):
+                alike = values[:, group] == here
+                rows = np.flatnonzero(alike.any(axis=1))
+                filled, first = x[rows], group[np.argmax(alike[rows], axis=1)]
+                joint = np.empty((len(rows), k))
+                for value in range(k):
+                    filled[np.arange(len(rows)), first] = value
+                    joint[:, value] = self.mode(filled)[1] if best else self.log_prob(filled)
+                row, place = np.nonzero(alike[rows])
+                found[rows[row], group[place]] = joint[row]
+        return found
 
     def marginalize(self, keep: Scope) -> Node | None:
         """Return the exchangeable leaf of the kept variables: a representative of each class has the class's weight."""
@@ -384,6 +407,21 @@ class Exchangeable(Leaf):
         if statistics.sum() + Smoothing.of(smoothing).mass == 0:
             return self
         return self.from_class_counts(self._variables, statistics, smoothing, self.statistic)
+
+    def sensitivity(self, x: FloatArray) -> FloatArray:
+        """Return what the row says of the probability of each class."""
+        return posterior.of_classes(self._posterior_of_t(x), self.class_probabilities)
+
+    def _posterior_of_t(self, x: FloatArray) -> FloatArray:
+        """Return P(T = t | e) of each row: (rows, |T|)."""
+        joint, which = self._joint_with_t(x)
+        total = logsumexp_quiet(joint, axis=1)[:, None]
+        return np.asarray(np.exp(joint - np.where(np.isneginf(total), 0.0, total))[which])
+
+    def posterior_draw(self, rows: float, rng: np.random.Generator) -> Leaf:
+        """Draw the probabilities of the classes from a Dirichlet distribution."""
+        drawn = posterior.dirichlet(self.class_probabilities, rows, rng)
+        return Exchangeable.from_class_probabilities(self._variables, drawn, self.statistic)
 
     # -- many leaves that count ones, as `xspn.leaves.count_block` lays them out --------------------------------------
 

@@ -8,13 +8,14 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError, StructureError
+from xspn.core.random import Rng
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope
 from xspn.leaves.base import Leaf, Smoothing, WebForm, packed, refuse_first, register, sizes_of
 from xspn.leaves.events import Intervals, Mark, distinct_rows
 from xspn.leaves.gaussian import FAR, LOG_2PI, TINY, Gaussian, check_location, in_range
 from xspn.leaves.laws import law_of_numbers
-from xspn.leaves.normal_mass import log_box_mass, log_one_factor_mass
+from xspn.leaves.normal_mass import log_box_mass, log_one_factor_mass, log_sides_by_precision
 
 ROUNDING = 4 * float(np.finfo(np.float64).eps)  # per variable, of the smaller eigenvalue beside the larger one
 
@@ -115,7 +116,7 @@ class ExchangeableGaussian(Leaf):
         filled = np.where(np.isnan(x), self.mean + shift[:, None], x)
         return filled, self.log_prob(filled)
 
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def sample(self, x: FloatArray, rng: Rng) -> FloatArray:
         """Draw differences and the mean of the missing values apart: they are independent."""
         _, _, shift, shared = self._given(x)
         missing = np.isnan(x)
@@ -169,6 +170,13 @@ class ExchangeableGaussian(Leaf):
                 logs[place] += log_box_mass(type(self).__name__, mean, covariance, sets)
         return logs[which, None]
 
+    def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
+        """Return what the conditional distribution functions give: K = (I − shared / b · J) / a."""
+        k, _, shift, _ = self._given(x)
+        precision = (1 - self._shared / (self._apart + k * self._shared)) / self._apart
+        score = (x - self.mean - shift[:, None]) / self._apart
+        return log_sides_by_precision(self.log_prob(x), x, score, np.broadcast_to(precision[:, None], x.shape))
+
     def means(self, x: FloatArray) -> FloatArray:
         """Return each row filled with the conditional mean, which is the mode."""
         return self.mode(x)[0]
@@ -186,6 +194,11 @@ class ExchangeableGaussian(Leaf):
     def law(self, names: Sequence[str], label: Callable[[int], str]) -> str:
         """Say what the numbers are like, and how strongly they go together."""
         return law_of_numbers(self.mean, self.std, self.correlation, self.dependence())
+
+    def entropy(self) -> float:
+        """Return that of independent normal variables less the total correlation."""
+        variances = np.diag(self.moments()[1])
+        return float(0.5 * (LOG_2PI + 1 + np.log(variances)).sum()) - self.dependence()
 
     def dependence(self) -> float:
         """Return −½ log of the correlation matrix's determinant."""
@@ -253,6 +266,19 @@ class ExchangeableGaussian(Leaf):
                 squared_sums + 2 * n * shift * first + weight * (n * shift) ** 2,
             ]
         )
+
+    def sensitivity(self, x: FloatArray) -> FloatArray:
+        """Return what the row says of the mean, of the variance along it, and of that of differences."""
+        n = len(self._variables)
+        k, total, shift, shared = self._given(x)
+        m, of_mean = n - k, n * (self._apart + n * self._shared)
+        squares = np.where(np.isnan(x), 0.0, (x - self.mean) ** 2).sum(axis=1) + m * (self._apart + shared + shift**2)
+        sums = total + m * shift
+        squared = sums**2 + m * (self._apart + m * shared)
+        apart = (squares - squared / n) / self._apart
+        along = (squared / of_mean - 1) / np.sqrt(2)
+        found = np.column_stack([sums / np.sqrt(of_mean), along, (apart - (n - 1)) / np.sqrt(2 * (n - 1))])
+        return np.where(k[:, None] > 0, found, 0.0)
 
     def to_params(self) -> dict[str, Any]:
         """Return the three parameters."""

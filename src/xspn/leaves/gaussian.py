@@ -5,13 +5,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from xspn.core.arrays import AnyArray, BoolArray, FloatArray
+from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.checks import is_real_number
 from xspn.core.errors import ParameterError
+from xspn.core.random import NodeRandom, Rng
 from xspn.data.domain import Domain
-from xspn.leaves.base import Smoothing, Together, Univariate, WebForm, packed, refuse_first, register
+from xspn.leaves.base import Completed, Smoothing, Together, Univariate, WebForm, packed, refuse_first, register
 from xspn.leaves.events import Intervals, Mark
-from xspn.leaves.normal_mass import log_normal_mass
+from xspn.leaves.normal_mass import log_normal_mass, log_normal_sides
 
 LOG_2PI = float(np.log(2 * np.pi))
 TINY = float(np.finfo(np.float64).tiny)
@@ -87,9 +88,24 @@ class Gaussian(Univariate):
         filled = np.where(np.isnan(x), self.mean, x)
         return filled, self.log_prob(filled)
 
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def sample(self, x: FloatArray, rng: Rng) -> FloatArray:
         """Fill with normal draws."""
         return np.where(np.isnan(x), rng.normal(self.mean, self.std, size=x.shape), x)
+
+    def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
+        """Return the logarithms of the distribution function and of its complement."""
+        return log_normal_sides((x - self.mean) / self.std)
+
+    @classmethod
+    def completed_together(cls, leaves: Sequence[Self]) -> Completed:
+        """Complete by the means and deviations of many leaves."""
+        mean, std = (np.array([getattr(leaf, name) for leaf in leaves]) for name in ("mean", "std"))
+
+        def completed(values: FloatArray, which: IntArray, random: NodeRandom | None) -> FloatArray:
+            drawn = mean[which] if random is None else random.normal(mean[which], std[which])
+            return np.where(np.isnan(values), drawn, values)
+
+        return completed
 
     def means(self, x: FloatArray) -> FloatArray:
         """Return each row filled with the conditional mean, which is the mode."""
@@ -109,6 +125,10 @@ class Gaussian(Univariate):
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the mean and the variance."""
         return np.array([self.mean]), np.array([[self.std**2]])
+
+    def entropy(self) -> float:
+        """Return ½ log 2πe + log σ."""
+        return 0.5 * (LOG_2PI + 1) + float(np.log(self.std))
 
     def details(self, label: Callable[[int], str]) -> str:
         """Return mean and deviation."""
@@ -151,6 +171,11 @@ class Gaussian(Univariate):
         weight, first, second = statistics
         shift = origin.mean - self.mean
         return np.array([weight, first + weight * shift, second + 2 * shift * first + weight * shift**2])
+
+    def sensitivity(self, x: FloatArray) -> FloatArray:
+        """Return what the value says of the mean and of the variance: z, and (z² − 1) / √2."""
+        z = (x[:, 0] - self.mean) / self.std
+        return np.asarray(np.nan_to_num(np.column_stack([z, (z * z - 1) / np.sqrt(2)])))
 
     def to_params(self) -> dict[str, Any]:
         """Return mean and deviation."""

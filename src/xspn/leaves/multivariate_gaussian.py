@@ -1,7 +1,7 @@
 """Real variables, jointly normal."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -9,19 +9,28 @@ from scipy.linalg import solve_triangular
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import real_numbers
 from xspn.core.errors import ParameterError, StructureError
+from xspn.core.random import Rng
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
 from xspn.leaves.base import Leaf, Smoothing, WebForm, cut, packed, register, sizes_of
 from xspn.leaves.events import Intervals, Mark, distinct_rows
 from xspn.leaves.gaussian import FAR, LARGEST, LOG_2PI, SMALLEST, TINY, Gaussian, in_range
-from xspn.leaves.normal_mass import log_box_mass
+from xspn.leaves.normal_mass import log_box_mass, log_sides_by_precision
+
+if TYPE_CHECKING:
+    from xspn.leaves.partial_normals import PartialNormal
+
+MANY = 16  # patterns of missing values, whose rows are evaluated together
+WELL_CONDITIONED = 1e-6  # the least eigenvalue of correlations, for the precision matrix to be taken
+FARTHEST = 1e60  # deviations: squares of larger numbers may overflow
 
 
 @register
 class MultivariateGaussian(Leaf):
     """A normal distribution with a mean for each variable and any covariance.
 
-    Rows are handled pattern by pattern of what is missing, so that each pattern needs one factorization.
+    Rows are handled pattern by pattern of what is missing, so that each pattern needs one factorization; many rows with
+    patterns of their own all at once.
 
     Args:
         variables: At least two variables.
@@ -79,8 +88,26 @@ class MultivariateGaussian(Leaf):
         linear = solve_triangular(factor[:k, :k], factor[k:, :k].T, lower=True, trans="T").T if k else factor[:, :0]
         return linear, factor[k:, k:]
 
+    def _at_once(self, x: FloatArray) -> "PartialNormal | None":
+        """Return many rows with missing values, evaluated together.
+
+        None for few patterns, and where one by one is more exact: the covariance's inverse must be well conditioned.
+        """
+        if len(x) < MANY or len(np.unique(np.packbits(np.isnan(x), axis=1), axis=0)) < MANY:
+            return None
+        if np.linalg.eigvalsh(self._correlations())[0] < WELL_CONDITIONED:
+            return None
+        far = np.abs(x[~np.isnan(x)]).max(initial=0.0) > FARTHEST * float(np.sqrt(np.diag(self.covariance)).min())
+        if far:
+            return None
+        from xspn.leaves.partial_normals import PartialNormal  # compiles, which few patterns do without
+
+        return PartialNormal(self.mean, self.covariance, x)
+
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the log-density of the observed values."""
+        if (many := self._at_once(x)) is not None:
+            return many.log_prob
         result = np.zeros(len(x))
         for rows, seen, _ in _patterns(x):
             if len(seen):
@@ -94,12 +121,20 @@ class MultivariateGaussian(Leaf):
 
     def mode(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Fill with the conditional mean."""
+        filled = self.means(x)
+        return filled, self.log_prob(filled)
+
+    def means(self, x: FloatArray) -> FloatArray:
+        """Return each row filled with the conditional mean, which is the mode."""
+        if (many := self._at_once(x)) is not None:
+            return many.filled
         filled = x.copy()
         for rows, seen, rest in _patterns(x):
             if len(rest):
                 linear, _ = self._given(seen, rest)
-                filled[np.ix_(rows, rest)] = self.mean[rest] + (x[np.ix_(rows, seen)] - self.mean[seen]) @ linear.T
-        return filled, self.log_prob(filled)
+                away = x[np.ix_(rows, seen)] - self.mean[seen]
+                filled[np.ix_(rows, rest)] = self.mean[rest] + _row_by_row(away, linear)
+        return filled
 
     def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
         """Return the log-probability of intervals of up to three variables; more cannot be integrated exactly."""
@@ -116,12 +151,20 @@ class MultivariateGaussian(Leaf):
                 logs[place] += log_box_mass(type(self).__name__, mean, factor @ factor.T, sets)
         return logs[which, None]
 
-    def means(self, x: FloatArray) -> FloatArray:
-        """Return each row filled with the conditional mean, which is the mode."""
-        return self.mode(x)[0]
+    def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
+        """Return what the conditional distribution functions give, all from one inverse for each pattern."""
+        score, precision = np.zeros(x.shape), np.ones(x.shape)
+        for rows, seen, _ in _patterns(x):
+            if len(seen):
+                inverse = np.linalg.inv(self.covariance[np.ix_(seen, seen)])
+                score[np.ix_(rows, seen)] = (x[np.ix_(rows, seen)] - self.mean[seen]) @ inverse
+                precision[np.ix_(rows, seen)] = np.diag(inverse)
+        return log_sides_by_precision(self.log_prob(x), x, score, precision)
 
     def variances(self, x: FloatArray) -> FloatArray:
         """Return the variances that are left: the same for all rows with the same variables missing."""
+        if (many := self._at_once(x)) is not None:
+            return many.variances()
         found = np.zeros(x.shape)
         for rows, seen, rest in _patterns(x):
             if len(rest):
@@ -129,13 +172,16 @@ class MultivariateGaussian(Leaf):
                 found[np.ix_(rows, rest)] = (factor**2).sum(axis=1)
         return found
 
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def sample(self, x: FloatArray, rng: Rng) -> FloatArray:
         """Draw what is missing around its conditional mean."""
-        filled, noise = self.mode(x)[0], rng.normal(size=x.shape)
+        noise = rng.normal(size=x.shape)
+        if (many := self._at_once(x)) is not None:
+            return many.sample(noise)
+        filled = self.means(x)
         for rows, seen, rest in _patterns(x):
             if len(rest):
                 _, factor = self._given(seen, rest)
-                filled[np.ix_(rows, rest)] += noise[np.ix_(rows, rest)] @ factor.T
+                filled[np.ix_(rows, rest)] += _row_by_row(noise[np.ix_(rows, rest)], factor)
         return filled
 
     def marginalize(self, keep: Scope) -> Node | None:
@@ -174,6 +220,11 @@ class MultivariateGaussian(Leaf):
         most = f"{names[int(i)]} and {names[int(j)]} ({correlations[i, j]:+.2f})".replace("-", "−")
         return f"jointly normal, most correlated: {most}"
 
+    def entropy(self) -> float:
+        """Return that of independent normal variables less the total correlation."""
+        variances = np.diag(self.moments()[1])
+        return float(0.5 * (LOG_2PI + 1 + np.log(variances)).sum()) - self.dependence()
+
     def dependence(self) -> float:
         """Return −½ log of the correlation matrix's determinant."""
         return max(0.0, -0.5 * float(np.linalg.slogdet(self._correlations())[1]))
@@ -189,8 +240,13 @@ class MultivariateGaussian(Leaf):
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the expected first and second moments about this leaf's own mean."""
         n = len(self._variables)
+        if (many := self._at_once(x)) is not None:
+            own = np.where(np.isnan(x).all(axis=1), 0.0, weights)
+            filled = many.filled - self.mean
+            second = (filled * own[:, None]).T @ filled + many.left_over(own)
+            return np.concatenate([[own.sum()], own @ filled, second.ravel()])
         first, second, weight = np.zeros(n), np.zeros((n, n)), 0.0
-        filled = self.mode(x)[0] - self.mean
+        filled = self.means(x) - self.mean
         for rows, seen, rest in _patterns(x):
             if len(seen):
                 own = weights[rows]
@@ -238,6 +294,27 @@ class MultivariateGaussian(Leaf):
         n = len(self._variables)
         return float(statistics[0]), statistics[1 : n + 1], statistics[n + 1 :].reshape(n, n)
 
+    def sensitivity(self, x: FloatArray) -> FloatArray:
+        """Return what the row says of means and covariances, where the leaf is standard normal."""
+        n = len(self._variables)
+        factor = np.linalg.cholesky(self.covariance)
+        first, second = np.zeros((len(x), n)), np.zeros((len(x), n, n))
+        filled = self.mode(x)[0] - self.mean
+        for rows, seen, rest in _patterns(x):
+            if not len(seen):
+                second[rows] = np.eye(n)
+                continue
+            first[rows] = own = solve_triangular(factor, filled[rows].T, lower=True).T
+            left = np.zeros((n, n))
+            if len(rest):
+                _, open_part = self._given(seen, rest)
+                left[np.ix_(rest, rest)] = open_part @ open_part.T
+                left = solve_triangular(factor, solve_triangular(factor, left, lower=True).T, lower=True)
+            second[rows] = own[:, :, None] * own[:, None, :] + left
+        i, j = np.tril_indices(n, -1)
+        own_variance = (np.diagonal(second, axis1=1, axis2=2) - 1) / np.sqrt(2)
+        return np.column_stack([first, second[:, i, j], own_variance])
+
     def to_params(self) -> dict[str, Any]:
         """Return means and covariances."""
         return {"mean": self.mean.tolist(), "covariance": self.covariance.tolist()}
@@ -281,6 +358,14 @@ class MultivariateGaussian(Leaf):
 
     def __repr__(self) -> str:
         return f"MultivariateGaussian over {self.scope}"
+
+
+def _row_by_row(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Return rows @ matrix.T, with the same roundings for a row whatever others there are: BLAS does not promise it."""
+    total = np.zeros((len(rows), len(matrix)))
+    for column, factors in zip(rows.T, matrix.T, strict=True):
+        total += column[:, None] * factors
+    return total
 
 
 def _patterns(x: FloatArray) -> Iterator[tuple[IntArray, IntArray, IntArray]]:

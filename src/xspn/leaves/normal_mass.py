@@ -20,6 +20,7 @@ REACH = 45.0  # nats below the largest value, beyond which an integrand adds not
 FARTHEST = 2.0 * float(np.sqrt(2 * REACH)) + 2.0  # from the largest value, in deviations of the factor
 NARROWEST = 1e-12  # of the steps of an integrand
 MOST_COLUMNS = 3
+LOG_2PI = float(np.log(2 * np.pi))
 
 LogFunction = Callable[[FloatArray], FloatArray]  # points (k,) → logarithms (k,)
 
@@ -45,6 +46,39 @@ def _log_between(low: FloatArray, high: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         gap = lower - np.where(np.isneginf(upper), 0.0, upper)
         return np.asarray(upper + np.log(-np.expm1(np.minimum(gap, 0.0))))
+
+
+def log_normal_sides(z: FloatArray) -> FloatArray:
+    """Return log Φ(z), −inf and log Φ(−z), what `Leaf.alternatives` wants: (..., 3); all is below where z is missing.
+
+    Examples:
+        >>> np.exp(log_normal_sides(np.array([0.0, np.nan]))).tolist()
+        [[0.5, 0.0, 0.5], [1.0, 0.0, 0.0]]
+    """
+    out = np.full((*z.shape, 3), -np.inf)
+    seen = ~np.isnan(z)
+    out[..., 0] = log_ndtr(np.where(seen, z, np.inf))
+    out[..., 2] = log_ndtr(np.where(seen, -z, -np.inf))
+    return out
+
+
+def log_sides_by_precision(log_prob: FloatArray, x: FloatArray, score: FloatArray, precision: FloatArray) -> FloatArray:
+    """Return `Leaf.alternatives` of jointly normal variables: (rows, n, 3).
+
+    Given the others, X_i has variance 1 / K_ii and is (K (x − mean))_i / K_ii away from its mean, where K is the
+    inverse of the covariance of what is observed.
+
+    Args:
+        log_prob: The log-density of each row.
+        x: The rows; NaN is missing.
+        score: K (x − mean): (rows, n).
+        precision: K_ii: (rows, n).
+    """
+    seen = ~np.isnan(x)
+    precision = np.where(seen, precision, 1.0)
+    z = np.where(seen, score, np.nan) / np.sqrt(precision)
+    own = np.where(seen, -0.5 * (z * z + LOG_2PI - np.log(precision)), 0.0)  # log-density of x_i given the others
+    return np.asarray(log_normal_sides(z) + (log_prob[:, None] - own)[:, :, None])
 
 
 def log_box_mass(what: str, mean: FloatArray, covariance: FloatArray, sets: Sequence[Intervals]) -> float:

@@ -108,6 +108,13 @@ class Scale:
         low, high = self._range
         return np.asarray((x > low) & (x < high))
 
+    def side(self, x: AnyArray) -> AnyArray:
+        """Return −1 for numbers below the range, 1 for those above it, 0 for all others and what is missing."""
+        if self.kind in ("plain", "asinh"):
+            return np.zeros(np.shape(x))
+        low, high = self._range
+        return np.asarray(np.where(x >= high, 1.0, np.where(x <= low, -1.0, 0.0)))
+
     def forward(self, x: AnyArray) -> FloatArray:
         """Return y; NaN for what is missing or out of the range."""
         if self.kind == "plain":
@@ -144,6 +151,15 @@ class Scale:
                 found = -np.log(-np.expm1(-u))
             found = np.where(np.isnan(found), -np.inf, found)
         return np.asarray(np.where(np.isnan(x), 0.0, found))
+
+    def mean_log_slope(self, mean: float, variance: float) -> float:
+        """Return E[log dy/dx] where y is normal, by quadrature.
+
+        Examples:
+            >>> round(Scale("log", unit=2.0).mean_log_slope(0.5, 1.0) + float(np.log(2.0)), 9)
+            -0.5
+        """
+        return float(_W @ self.log_slope(self.inverse(mean + np.sqrt(variance) * _Z)))
 
     def log_slope_on_line(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return log dy/dx at a place of the line, up to a constant, and its first and second derivative by y.

@@ -9,9 +9,10 @@ import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import FormatError, StructureError
+from xspn.core.random import NodeRandom, Rng
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope
-from xspn.leaves.base import Leaf, Picture, Smoothing, Together, WebForm, leaf_from_params, register
+from xspn.leaves.base import Completed, Leaf, Picture, Smoothing, Together, WebForm, leaf_from_params, register
 from xspn.leaves.events import Intervals, Mark
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
 from xspn.leaves.gaussian import Gaussian
@@ -155,15 +156,52 @@ class Transformed(Leaf):
         peak = self.scales[0].inverse(_joint_peak(mean[None, :], covariance, self.scales)[0, 0])
         return bool(np.all(self.scales[0].presented(peak) == peak))
 
-    def sample(self, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def sample(self, x: FloatArray, rng: Rng) -> FloatArray:
         """Fill with draws of the normal leaf, put back on the variables' own scales."""
         return self._inverse(self.base.sample(self._forward(x), rng), x)
+
+    @classmethod
+    def completed_together(cls, leaves: Sequence[Self]) -> Completed | None:
+        """Complete by the normal leaves, each scale at once."""
+        bases = [leaf.base for leaf in leaves]
+        normal = [base for base in bases if isinstance(base, Gaussian)]
+        if len(normal) < len(bases):
+            return None
+        on_scale = Gaussian.completed_together(normal)
+        modes = np.array([leaf.mode(np.array([[np.nan]]))[0][0, 0] for leaf in leaves])
+        kinds = list(dict.fromkeys(leaf.scales[0] for leaf in leaves))
+        kind = np.array([kinds.index(leaf.scales[0]) for leaf in leaves], dtype=np.int64)
+
+        def completed(values: FloatArray, which: IntArray, random: NodeRandom | None) -> FloatArray:
+            missing = np.isnan(values)
+            if random is None:
+                return np.where(missing, modes[which], values)
+            drawn = on_scale(np.full(len(values), np.nan), which, random)
+            for place, scale in enumerate(kinds):
+                own = kind[which] == place
+                drawn[own] = scale.presented(scale.inverse(drawn[own]))
+            return np.where(missing, drawn, values)
+
+        return completed
 
     def tally(self, x: FloatArray, marks: Sequence[Mark | None]) -> FloatArray:
         """Return the log-probability of intervals, which are intervals on the scales too."""
         pairs = zip(self.scales, marks, strict=True)
         on_scales = [scale.image(mark) if isinstance(mark, Intervals) else mark for scale, mark in pairs]
         return np.asarray(self.base.tally(self._forward(x), on_scales) + self._log_slope(x)[:, None])
+
+    def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
+        """Return what the normal leaf gives on the scales, of numbers before rounding; the rest in its own units."""
+        slopes = np.column_stack([scale.log_slope(own) for scale, own in zip(self.scales, x.T, strict=True)])
+        impossible = np.isneginf(slopes)
+        finite = np.where(impossible, 0.0, slopes)
+        of_rest = finite.sum(axis=1, keepdims=True) - finite
+        of_rest[impossible.sum(axis=1, keepdims=True) - impossible > 0] = -np.inf
+        found: FloatArray = self.base.alternatives(self._forward(x)) + of_rest[:, :, None]
+        for i, scale in enumerate(self.scales):  # out of the range all mass is on one side
+            beyond = scale.side(x[:, i])
+            found[beyond < 0, i] = found[beyond < 0, i][:, ::-1]
+        return found
 
     def means(self, x: FloatArray) -> FloatArray:
         """Return each row filled with conditional means."""
@@ -176,11 +214,12 @@ class Transformed(Leaf):
     def _conditional_moments(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of what is missing given the rest of its row; zeros elsewhere."""
         means, variances, y = np.zeros(x.shape), np.zeros(x.shape), self._forward(x)
-        for rows, missing, mean, covariance in self._given(y, x):
-            for place, variable in enumerate(missing.tolist()):
-                spread = np.full(len(rows), covariance[place, place])
-                found = self.scales[variable].moments(mean[:, place], spread)
-                means[rows, variable], variances[rows, variable] = found
+        y = np.where(np.isnan(x) | ~np.isnan(y), y, self.base.moments()[0])  # an impossible value tells nothing
+        middle, spread = self.base.means(y), self.base.variances(y)
+        for column, scale in enumerate(self.scales):
+            missing = np.isnan(x[:, column])
+            found = scale.moments(middle[missing, column], spread[missing, column])
+            means[missing, column], variances[missing, column] = found
         return means, variances
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -233,6 +272,12 @@ class Transformed(Leaf):
         """Say what the normal leaf says."""
         return self.base.law(names, label)
 
+    def entropy(self) -> float:
+        """Return the normal leaf's entropy less the mean logarithm of the scales' slopes, by quadrature."""
+        mean, covariance = self.base.moments()
+        slopes = [scale.mean_log_slope(mean[i], covariance[i, i]) for i, scale in enumerate(self.scales)]
+        return self.base.entropy() - float(sum(slopes))
+
     def dependence(self) -> float:
         """Return the total correlation, which no monotone scale changes."""
         return self.base.dependence()
@@ -277,6 +322,12 @@ class Transformed(Leaf):
         """Let the normal leaf restate its own."""
         base: Any = self.base
         return np.asarray(base.restate(statistics, origin.base))
+
+    def sensitivity(self, x: FloatArray) -> FloatArray:
+        """Return that of the normal leaf: scales are not fitted. Impossible rows have none."""
+        possible = ~np.isneginf(self._log_slope(x))
+        found = self.base.sensitivity(self._forward(np.where(possible[:, None], x, np.nan)))
+        return np.asarray(found * possible[:, None])
 
     def to_params(self) -> dict[str, Any]:
         """Return the normal leaf and the scales."""

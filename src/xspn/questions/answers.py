@@ -1,6 +1,6 @@
 """Exact answers: probabilities of events and distributions of counts, given evidence that is a row or an event."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -34,16 +34,24 @@ class Answer:
         given: The evidence in words; empty if there is none.
         probability: P(event | evidence).
         prior: P(event), without evidence.
+        low: The lower end of the credible interval; None if none was asked for.
+        high: The upper end.
+        level: The probability with which the interval holds the truth.
 
     Examples:
         >>> print(Answer("rain=1", "cloudy=1", probability=0.6, prior=0.2))
         P(rain=1 | cloudy=1) = 0.6, lift 3, odds 1.5 (without evidence 0.2)
+        >>> print(Answer("rain=1", "", probability=0.6, prior=0.6, low=0.55, high=0.65, level=0.9))
+        P(rain=1) = 0.6 [0.55, 0.65], odds 1.5
     """
 
     text: str
     given: str
     probability: float
     prior: float
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
 
     @property
     def lift(self) -> float:
@@ -61,10 +69,11 @@ class Answer:
         return self.probability - self.prior
 
     def __str__(self) -> str:
+        sure = "" if self.low is None else f" [{self.low:.4g}, {self.high:.4g}]"
         if not self.given:
-            return f"P({self.text}) = {self.probability:.4g}, odds {self.odds:.4g}"
+            return f"P({self.text}) = {self.probability:.4g}{sure}, odds {self.odds:.4g}"
         return (
-            f"P({self.text} | {self.given}) = {self.probability:.4g}, lift {self.lift:.4g}, odds {self.odds:.4g} "
+            f"P({self.text} | {self.given}) = {self.probability:.4g}{sure}, lift {self.lift:.4g}, odds {self.odds:.4g} "
             f"(without evidence {self.prior:.4g})"
         )
 
@@ -101,10 +110,21 @@ class Answers(list[Answer]):
         return f"<div>{known}{html.table(head, lines)}{more}</div>"
 
 
+Refine = Callable[["Posterior", Sequence[Question], Sequence[Answer]], list[Answer]]
+
+
 def probabilities(
-    backend: Backend, schema: Schema, target: Any = None, given: Any = None, top: int | None = None
+    backend: Backend,
+    schema: Schema,
+    target: Any = None,
+    given: Any = None,
+    top: int | None = None,
+    refine: Refine | None = None,
 ) -> Answer | Answers:
-    """Return the answer to a question, or those to several; see `Circuit.probability`."""
+    """Return the answer to a question, or those to several; see `Circuit.probability`.
+
+    `refine` adds something to the answers, such as intervals.
+    """
     if top is not None and (isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1):
         raise ParameterError(f"top: expected a number of answers of at least 1, found {top!r}")
     posterior = Posterior(backend, schema, given)
@@ -116,7 +136,8 @@ def probabilities(
         asked = posterior.with_masses(asked)
         for question in asked:
             question.refuse_distribution()
-    answers = Answers(posterior.answers(asked))
+    found = posterior.answers(asked)
+    answers = Answers(found if refine is None else refine(posterior, asked, found))
     if top is not None:
         answers = Answers(sorted(answers, key=lambda answer: -round(abs(answer.change), TIES))[:top])
     return answers[0] if isinstance(target, str) and len(answers) == 1 and top is None else answers
@@ -133,7 +154,7 @@ class Posterior:
     """
 
     def __init__(self, backend: Backend, schema: Schema, given: Any = None, what: str = "given") -> None:
-        self.backend, self.schema = backend, schema
+        self.backend, self.schema, self._given = backend, schema, (given, what)
         self.rows, self.event, self.text = _evidence_of(given, schema, what)
         dense = [_points(case) for case in self.event.cases]
         self._points = min(dense, key=len)
@@ -142,7 +163,7 @@ class Posterior:
                 f"{what}: the alternatives fix different real columns to single numbers, whose densities cannot be "
                 "compared; give intervals"
             )
-        self._evidence = tuple(own[0] for own in self._log_joint([self.event]))
+        self._evidence = tuple(own[0] for own in self.log_joint([self.event]))
         self.log_evidence = self._evidence[0] + self._evidence[1]
         impossible = np.isneginf(self.log_evidence)
         if impossible.any():
@@ -162,12 +183,16 @@ class Posterior:
         own = plain_row(self.event, len(self.schema))
         return None if own is None else np.where(np.isnan(own), self.rows[0], own)
 
+    def under(self, backend: Backend) -> "Posterior":
+        """Return what another circuit over the same columns says given the same evidence."""
+        return Posterior(backend, self.schema, *self._given)
+
     @cached_property
     def prior(self) -> "Posterior":
         """The same without evidence."""
         return Posterior(self.backend, self.schema)
 
-    def _log_joint(self, events: Sequence[Event], free: CountOf | None = None) -> tuple[FloatArray, FloatArray]:
+    def log_joint(self, events: Sequence[Event], free: CountOf | None = None) -> tuple[FloatArray, FloatArray]:
         """Return log P(event, evidence row): (events, rows), with counts (events, rows, counts); and its scale.
 
         The events lie within the evidence. The logarithm is the sum of both (see `log_tally`).
@@ -187,13 +212,13 @@ class Posterior:
 
     def probability(self, events: Sequence[Event]) -> FloatArray:
         """Return P(event | evidence row) of each event: (events, rows)."""
-        logs, scale = self._log_joint([event & self.event for event in events])
+        logs, scale = self.log_joint([event & self.event for event in events])
         known, known_scale = self._evidence
         return np.asarray(np.minimum(np.exp((logs - known) + (scale - known_scale)), 1.0))
 
     def count_distribution(self, count: CountOf) -> FloatArray:
         """Return P(count = k | evidence row): (rows, columns + 1)."""
-        logs = self._log_joint([self.event], count)[0][0]
+        logs = self.log_joint([self.event], count)[0][0]
         found = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
@@ -278,7 +303,8 @@ class Posterior:
             logs, scales = log_tally(self.backend.program, table, marks, self.schema.names, "given")
             logs[clash.ravel()] = -np.inf
             summed = _added_up(logs, counts, free)
-            yield [place for place, _ in members], summed.reshape(*clash.shape, -1), scales.reshape(clash.shape)
+            places, by_case = [place for place, _ in members], summed.reshape(*clash.shape, summed.shape[1])
+            yield places, by_case, scales.reshape(clash.shape)
 
     def _fixed(self, key: Any, own: Allowed) -> float | None:
         """Return the value of a column that has but one: of a real one only if it is known, and has a density."""
@@ -370,7 +396,9 @@ def _added_up(logs: FloatArray, counts: list[tuple[int, Codes]], free: CountOf |
     size = len(free.counted) + 1  # the free count is the lowest digit
     padded = np.full((len(logs), -(-len(totals) // size) * size), -np.inf)
     padded[:, : len(totals)] = kept
-    return np.stack([_log_sum(own) for own in padded.reshape(len(logs), -1, size).transpose(2, 0, 1)], axis=1)
+    return np.stack(
+        [_log_sum(own) for own in padded.reshape(len(logs), padded.shape[1] // size, size).transpose(2, 0, 1)], axis=1
+    )
 
 
 def _log_sum(logs: AnyArray) -> FloatArray:

@@ -14,6 +14,8 @@ from xspn.reports.oddities import RowScores
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from xspn.reports.check import TableCheck
+
 DPI = 130
 MOST_MAPPED = 600  # variables of a map
 ENDS = (-5.0, 10.0)  # deviations that are drawn
@@ -84,4 +86,35 @@ def rows_picture(rows: RowScores) -> bytes:
             "deviations below what the model expects of a row with the same cells (odd rows are on the right)"
         )
         axes.set_ylabel("rows")
+    return image(figure, dpi=DPI)
+
+
+def tails_picture(check: "TableCheck") -> bytes:
+    """Draw how many cells are at most as likely as each probability, in the table and in rows that models draw."""
+    tails = np.sort(check.tails[~np.isnan(check.tails)])
+    least = max(min(float(tails[0]) if len(tails) else 1.0, 1e-3), 1e-12)
+    at = np.logspace(np.log10(least), 0, 200)
+    table = np.searchsorted(tails, at, side="right")
+    by_chance = np.searchsorted(check.drawn, at, side="right") * check.weight
+    with look():
+        figure = new_figure(8.0, 3.4)
+        axes = figure.add_subplot()
+        axes.step(at, table, where="post", color=BLUE, linewidth=1.6, label="the table", zorder=3)
+        axes.step(at, by_chance, where="post", color=GRAY, linewidth=1.2, linestyle="--", label="by chance", zorder=2)
+        found = check.unlikely_cells
+        if found:
+            limit = max(cell.probability for cell in found)
+            axes.axvspan(least, max(limit, least * 1.2), color=ORANGE, alpha=0.15, zorder=1, label="reported")
+        axes.set_xscale("log")
+        axes.set_yscale("symlog", linthresh=1)
+        axes.set_ylim(0, 1.5 * max(1, len(tails)))
+        axes.set_xlim(least, 1)
+        powers = range(int(np.ceil(np.log10(least))), 1, 2 if least < 1e-6 else 1)
+        axes.set_xticks([10.0**k for k in powers], ["1" if k == 0 else f"1e{k}".replace("-", "−") for k in powers])
+        ticks = [0, *(10**k for k in range(1 + int(np.log10(max(1, len(tails))))))]
+        axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+        axes.minorticks_off()
+        axes.set_xlabel("probability of a value at most as likely, given the rest of the row")
+        axes.set_ylabel("cells")
+        axes.legend(loc="upper left", frameon=False)
     return image(figure, dpi=DPI)

@@ -149,4 +149,4 @@ def with_names(circuit: Circuit) -> Circuit:
     if circuit.names is not None:
         return circuit
     schema = replace(circuit.schema, names=circuit.schema.shown_names)
-    return Circuit.of_schema(circuit.graph, schema, circuit.provenance)
+    return Circuit.of_schema(circuit.graph, schema, circuit.provenance, circuit.counts)

@@ -2,7 +2,7 @@
 
 The log-likelihood of a row falls with every cell that is observed, so that complete rows look odder than others. A row
 is compared with rows that the model draws, of which the same cells are looked at: how far below their mean it is, in
-their deviations. A cell is odd if another value would be much likelier, given the rest of the row.
+their deviations. A cell is odd if its value, or one less likely still, is improbable given the rest of the row.
 """
 
 from collections.abc import Mapping
@@ -11,17 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from xspn.circuit import Circuit
-from xspn.core.arrays import BoolArray, FloatArray, IntArray
-from xspn.data.schema import Schema
-from xspn.leaves import Atom
-from xspn.reports.calibration import conditionals, with_values
+from xspn.core.arrays import FloatArray, IntArray
+from xspn.inference.cells import cell_conditionals, medians
+from xspn.leaves.transformed import scales_of
 
 DRAWN = 1000  # rows to compare with
 FEWEST_DRAWN = 100
-BUDGET = 200_000  # rows that are scored for it, and cells that are tried
+BUDGET = 200_000  # rows that are scored for it
 MOST_PATTERNS = BUDGET // FEWEST_DRAWN
-ODD = 1000.0  # times likelier: another value, of a cell that is odd
-GRID = np.linspace(0.05, 0.95, 7)  # quantiles of a column of numbers that are tried
+ODD = 1e-3  # the probability of a value at most as likely, of a cell that is odd
 SEED = 0
 
 
@@ -53,21 +51,23 @@ class RowScores:
 
 @dataclass(frozen=True)
 class OddCell:
-    """A cell for which another value would be likelier, given the rest of its row.
+    """A cell whose value is unlikely, given the rest of its row.
 
     Attributes:
         row: Its row.
         column: Its column.
         value: The code that is there.
-        likelier: The likeliest code; for numbers, of some quantiles of the column.
-        times: How many times likelier that one is.
+        likelier: The likeliest code; for numbers the median.
+        probability: That of a value at most as likely as this, given the rest; for numbers, of one as far out.
+        q: The expected fraction of false discoveries among cells at least as unlikely; NaN where it was not asked.
     """
 
     row: int
     column: int
     value: float
     likelier: float
-    times: float
+    probability: float
+    q: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -79,26 +79,24 @@ class CellScores:
         n_cells: How many cells were looked at.
         odd: The fraction of them that is odd.
         odd_drawn: The same of rows that the model draws, with the same cells observed.
-        n_rows: How many rows were looked at: all, or the oddest ones.
-        of_rows: The oddest cell of each row that was looked at and has one.
+        of_rows: The oddest cell of each of the oddest rows.
     """
 
     cells: tuple[OddCell, ...]
     n_cells: int
     odd: float
     odd_drawn: float
-    n_rows: int
     of_rows: Mapping[int, OddCell]
 
 
-def odd_rows(circuit: Circuit, codes: FloatArray) -> RowScores:
+def odd_rows(circuit: Circuit, codes: FloatArray, most_drawn: int = DRAWN) -> RowScores:
     """Compare rows with those that the model draws, of which the same cells are observed."""
     scores = circuit.log_likelihood(codes)
     missing = np.isnan(codes)
     patterns, which = np.unique(missing, axis=0, return_inverse=True)
     which = which.reshape(-1)
     kept = np.argsort(-np.bincount(which), kind="stable")[:MOST_PATTERNS]
-    n_drawn = int(np.clip(BUDGET // max(1, len(kept)), FEWEST_DRAWN, DRAWN))
+    n_drawn = int(np.clip(BUDGET // max(1, len(kept)), FEWEST_DRAWN, most_drawn))
     drawn = circuit.sample(n_drawn, random_state=SEED)
     expected, deviations, fraction = (np.full(len(codes), np.nan) for _ in range(3))
     for place in kept.tolist():
@@ -114,74 +112,47 @@ def odd_rows(circuit: Circuit, codes: FloatArray) -> RowScores:
 
 
 def odd_cells(circuit: Circuit, codes: FloatArray, rows: RowScores, most: int) -> CellScores:
-    """Find the cells for which another value would be likelier, in all rows or, of many, in the oddest."""
-    schema = circuit.schema
-    cost = sum(len(GRID) + 1 if (size := _size(schema, v)) is None else size for v in range(len(schema)))
-    order = rows.order[np.isfinite(rows.log_likelihood[rows.order])]
-    looked_at = order[: max(1, BUDGET // max(1, cost))]
-    own = codes[looked_at]
-    drawn = circuit.sample(len(own), random_state=SEED + 1) if len(own) else own
-    drawn = np.where(np.isnan(own), np.nan, drawn)
-    found: list[OddCell] = []
-    of_rows: dict[int, OddCell] = {}
-    n_cells = n_odd = n_odd_drawn = 0
-    for v in range(len(schema)):
-        times, likelier, seen = _likelier(circuit, own, v, codes[:, v])
-        n_cells += int(seen.sum())
-        n_odd += int((times >= ODD).sum())
-        n_odd_drawn += int((_likelier(circuit, drawn, v, codes[:, v])[0] >= ODD).sum())
-        for place in np.flatnonzero(times > 1).tolist():
-            cell = OddCell(int(looked_at[place]), v, float(own[place, v]), float(likelier[place]), float(times[place]))
-            if cell.row not in of_rows or cell.times > of_rows[cell.row].times:
-                of_rows[cell.row] = cell
-        first = np.argsort(-times, kind="stable")[:most]
-        found += [
-            OddCell(int(looked_at[i]), v, float(own[i, v]), float(likelier[i]), float(times[i]))
-            for i in first.tolist()
-            if times[i] > 1
-        ]
-    found.sort(key=lambda cell: (-cell.times, cell.row, cell.column))
+    """Find the cells that are unlikely given the rest of their rows, and the oddest cell of each of the oddest rows."""
+    tail = cell_conditionals(circuit.backend, codes).tail
+    drawn = np.where(np.isnan(codes), np.nan, circuit.sample(len(codes), random_state=SEED + 1))
+    of_drawn = cell_conditionals(circuit.backend, drawn).tail
+    n_cells = int((~np.isnan(tail)).sum())
+    places = np.argsort(np.where(np.isnan(tail), 1.0, tail), axis=None, kind="stable")[:most]
+    row, column = np.unravel_index(places, tail.shape)
+    some = tail[row, column] < 1  # what is missing compares as False
+    found = cells_at(circuit, row[some], column[some], codes[row[some]], tail[row[some], column[some]])
+    oddest = rows.order[:most]
+    oddest = oddest[(tail[oddest] < 1).any(axis=1)]
+    columns = np.nanargmin(tail[oddest], axis=1) if len(oddest) else oddest
+    of_rows = cells_at(circuit, oddest, columns, codes[oddest], tail[oddest, columns])
     total = max(1, n_cells)
-    return CellScores(tuple(found[:most]), n_cells, n_odd / total, n_odd_drawn / total, len(own), of_rows)
+    odd, odd_drawn = (float((own <= ODD).sum()) / total for own in (tail, of_drawn))
+    return CellScores(tuple(found), n_cells, odd, odd_drawn, {cell.row: cell for cell in of_rows})
 
 
-def _size(schema: Schema, variable: int) -> int | None:
-    domain = schema.domains[variable]
-    return 1 if domain is None else domain.cardinality
+def cells_at(
+    circuit: Circuit, rows: IntArray, columns: IntArray, codes: FloatArray, tails: FloatArray
+) -> list[OddCell]:
+    """Return some cells, with the value that would be likelier than each.
 
-
-def _likelier(
-    circuit: Circuit, rows: FloatArray, variable: int, column: FloatArray
-) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return how many times likelier the likeliest value of a cell is than its own, that value, and which are seen."""
-    times, best = np.ones(len(rows)), np.full(len(rows), np.nan)
-    seen = ~np.isnan(rows[:, variable])
-    size = _size(circuit.schema, variable)
-    if not seen.any() or size == 1:
-        return times, best, seen
-    if size is None:
-        atoms = _atoms(circuit, variable)  # masses, which no density can be compared with
-        seen &= ~np.isin(rows[:, variable], atoms)
-        others = column[~np.isnan(column) & ~np.isin(column, atoms)]
-        if not seen.any() or not len(others):
-            return times, best, seen
-        own = rows[seen]
-        values = np.unique(np.quantile(others, GRID, method="nearest"))
-        gain = with_values(circuit, own, variable, values) - circuit.log_likelihood(own)[:, None]
-        table = np.exp(np.minimum(gain, 700.0))
-        chosen = table.argmax(axis=1)
-        times[seen], best[seen] = table.max(axis=1), values[chosen]
-        return times, best, seen
-    own = rows[seen]
-    table = conditionals(circuit, own, variable, np.arange(size, dtype=np.float64))
-    here = table[np.arange(len(own)), own[:, variable].astype(np.int64)]
-    with np.errstate(divide="ignore"):
-        times[seen] = table.max(axis=1) / here
-    best[seen] = table.argmax(axis=1)
-    return times, best, seen
-
-
-def _atoms(circuit: Circuit, variable: int) -> list[float]:
-    """Return the numbers of a real column that have a probability of their own."""
-    found = {leaf.value for leaf in circuit.graph.leaves if isinstance(leaf, Atom) and leaf.variables == (variable,)}
-    return sorted(found)
+    Args:
+        circuit: The model.
+        rows: The row of each cell.
+        columns: The column of each cell.
+        codes: For each cell, the row with which it is compared.
+        tails: The probability of a value at most as likely.
+    """
+    likelier, real = np.full(len(rows), np.nan), circuit.program.real[columns]
+    if real.any():
+        scales = scales_of(circuit.graph.leaves)
+        found = medians(circuit.backend, codes[real], columns[real])
+        likelier[real] = [
+            float(scales[v].presented(np.array(own))) if v in scales else own
+            for v, own in zip(columns[real].tolist(), found.tolist(), strict=True)
+        ]
+    if not real.all():
+        best = cell_conditionals(circuit.backend, codes[~real]).likeliest
+        likelier[~real] = best[np.arange(len(best)), columns[~real]]
+    values = codes[np.arange(len(rows)), columns]
+    pairs = zip(rows.tolist(), columns.tolist(), values.tolist(), likelier.tolist(), tails.tolist(), strict=True)
+    return [OddCell(*own) for own in pairs]

@@ -29,7 +29,7 @@ MOST_SEGMENTS = 20
 MOST_ODD = 10
 FAR = 3.0  # standard errors
 FEWEST_ROWS, SMALL = 3, 0.01  # rows, and of all rows: smaller segments are tiny
-WORTH_LISTING = 100.0  # times likelier: another value, of a cell that is listed
+WORTH_LISTING = 0.01  # the probability of a value at most as likely, of a cell that is listed
 SHORT = 60  # letters of a cell
 DIFFERENT = 0.05  # of a frequency, or deviations of a mean: columns of which a limit is told
 
@@ -433,33 +433,32 @@ class _Writer:
                 ),
                 Listing(tuple(apart)),
             )
-        all_rows = "all rows" if cells.n_rows == len(self.codes) else f"the {cells.n_rows:,} oddest rows"
         out.add(
             Heading("The oddest cells", 3),
             Paragraph(
-                f"Given the rest of its row, another value would be at least {ODD:,.0f} times likelier in "
-                f"{percent(cells.odd)} of {cells.n_cells:,} cells ({all_rows}); in rows that the model draws, in "
+                f"Given the rest of its row, a value at most as likely has a probability of at most {percent(ODD)} in "
+                f"{percent(cells.odd)} of {cells.n_cells:,} cells; in rows that the model draws, in "
                 f"{percent(cells.odd_drawn)}."
             ),
         )
-        listed_cells = [cell for cell in cells.cells if cell.times >= WORTH_LISTING]
+        listed_cells = [cell for cell in cells.cells if cell.probability <= WORTH_LISTING]
         if not listed_cells:
-            out.add(Paragraph(f"In none is another value {WORTH_LISTING:,.0f} times likelier: no list is needed."))
+            out.add(Paragraph(f"In none is it below {percent(WORTH_LISTING)}: no list is needed."))
         else:
             out.add(
                 Grid(
-                    ("row", "column", "value", "likelier", "times likelier"),
+                    ("row", "column", "value", "likelier", "probability"),
                     tuple(
                         (
                             self.row_name(cell.row),
                             self.names[cell.column],
                             self._label(cell.column, cell.value),
                             self._label(cell.column, cell.likelier),
-                            _times(cell.times),
+                            _probability(cell.probability),
                         )
                         for cell in listed_cells
                     ),
-                    frozenset({"times likelier"}),
+                    frozenset({"probability"}),
                 )
             )
 
@@ -556,8 +555,8 @@ def _signed(value: float) -> str:
     return f"{value:+.3g}".replace("-", "−")
 
 
-def _times(value: float) -> str:
-    return f"{value:,.0f}" if value < 1e6 else f"{value:.1e}" if np.isfinite(value) else "impossible"
+def _probability(value: float) -> str:
+    return f"{value:.2g}" if value > 0 else "impossible"
 
 
 def _count(value: int | None) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.errors import ParameterError
+from xspn.core.random import Rng
 from xspn.core.registry import Registry
 
 statistics: "Registry[type[Statistic]]" = Registry("statistic")
@@ -65,7 +66,7 @@ class Statistic(ABC):
         """Return log |S_t| for every t."""
 
     @abstractmethod
-    def construct(self, evidence: FloatArray, t: IntArray, rng: np.random.Generator | None = None) -> FloatArray:
+    def construct(self, evidence: FloatArray, t: IntArray, rng: Rng | None = None) -> FloatArray:
         """Complete each row to a member of S_{e,t}: some member, or a uniformly random one if `rng` is given."""
 
     @abstractmethod
@@ -153,7 +154,7 @@ def checked_size(size: int, what: str, advice: str) -> int:
     return size
 
 
-def ranks_of_missing(evidence: FloatArray, rng: np.random.Generator | None) -> IntArray:
+def ranks_of_missing(evidence: FloatArray, rng: Rng | None) -> IntArray:
     """Return the order in which the missing cells of each row are to be filled: 0 for the first one.
 
     Observed cells get ranks beyond the missing ones. With `rng` the order is uniformly random.

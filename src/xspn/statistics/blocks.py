@@ -9,6 +9,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.errors import ParameterError
+from xspn.core.random import Rng
 from xspn.statistics.base import Statistic, checked_size, register, statistic_from_params
 from xspn.statistics.count import Count
 
@@ -94,7 +95,7 @@ class Blocks(Statistic):
             ]
         )
 
-    def construct(self, evidence: FloatArray, t: IntArray, rng: np.random.Generator | None = None) -> FloatArray:
+    def construct(self, evidence: FloatArray, t: IntArray, rng: Rng | None = None) -> FloatArray:
         """Complete each block by itself."""
         filled = evidence.copy()
         places = np.unravel_index(t, self._sizes())

@@ -4,6 +4,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.logspace import log_binomials
+from xspn.core.random import Rng
 from xspn.statistics.base import Statistic, ranks_of_missing, register
 
 
@@ -49,7 +50,7 @@ class Count(Statistic):
         row[ones : ones + n - observed + 1] = log_binomials(n - observed)
         return row
 
-    def construct(self, evidence: FloatArray, t: IntArray, rng: np.random.Generator | None = None) -> FloatArray:
+    def construct(self, evidence: FloatArray, t: IntArray, rng: Rng | None = None) -> FloatArray:
         """Put the ones that are still needed into missing cells."""
         needed = t - (evidence == 1).sum(axis=1)
         fill = ranks_of_missing(evidence, rng) < needed[:, None]

@@ -6,6 +6,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.logspace import log_sum_counts
+from xspn.core.random import Rng
 from xspn.statistics.base import Statistic, checked_cardinality, checked_size, register
 
 
@@ -52,7 +53,7 @@ class Total(Statistic):
         row[total : total + len(ways)] = ways
         return row
 
-    def construct(self, evidence: FloatArray, t: IntArray, rng: np.random.Generator | None = None) -> FloatArray:
+    def construct(self, evidence: FloatArray, t: IntArray, rng: Rng | None = None) -> FloatArray:
         """Fill the missing cells of each row one after the other.
 
         A value is drawn in proportion to the ways in which the cells after it can make up the rest, which makes the

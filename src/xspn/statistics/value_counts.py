@@ -8,6 +8,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.logspace import log_factorials
+from xspn.core.random import Rng
 from xspn.statistics.base import Statistic, checked_cardinality, checked_size, ranks_of_missing, register
 
 
@@ -89,7 +90,7 @@ class ValueCounts(Statistic):
         sizes = logs[n - int(key.sum())] - logs[np.maximum(left, 0)].sum(axis=1)
         return np.where(possible, np.asarray(sizes, dtype=np.float64), -np.inf)
 
-    def construct(self, evidence: FloatArray, t: IntArray, rng: np.random.Generator | None = None) -> FloatArray:
+    def construct(self, evidence: FloatArray, t: IntArray, rng: Rng | None = None) -> FloatArray:
         """Deal the values that are still needed out to the missing cells."""
         needed = self.values(evidence.shape[1])[t] - self._counts(evidence)
         ends = np.cumsum(needed, axis=1)  # (rows, k): the cell of rank r gets the value whose range holds r
