@@ -1,6 +1,7 @@
 """Inference on learned circuits, against a yardstick and against other libraries.
 
 XSPN_DATA=../shared/data python benchmarks/inference.py             # rows a second, and ratios to the yardstick
+XSPN_DATA=../shared/data python benchmarks/inference.py queries     # processor time of other queries, in scorings
 XSPN_DATA=../shared/data python benchmarks/inference.py peers       # other libraries, see benchmarks/inference_peers
 XSPN_DATA=../shared/data python benchmarks/inference.py circuits F  # save the circuits in F, for inference_gpu.py
 XSPN_DATA=../shared/data python benchmarks/inference.py F           # as the first, with the circuits in F
@@ -17,6 +18,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +81,38 @@ def throughput(folder: Path | None) -> None:
         print("".join(f"{len(X) / seconds:>12,.0f}" for seconds in (whole, both, fast)), end="")
         good = ratios[0] <= 0.5 and ratios[1] <= 1 and max(ratios[2:]) <= 4
         print(f"{row * 1e6:>7.0f} µs{answers * 1e6:>6.0f} µs  {verdict(good)}", flush=True)
+
+
+def queries(folder: Path | None) -> None:
+    """Print the processor time of each query as a multiple of scoring as many rows, in one thread.
+
+    Rows with every second cell missing are compared with scoring the same rows, samples without evidence with scoring
+    whole ones. All are asked in turn, many times, and the least time of each counts: other processes disturb all alike.
+    """
+    bars = {"mpe": 3.0, "marginals": 4.0, "sample": 1.0, "sample given": 4.0}
+    print(f"{'circuit':<14}{'edges':>8}{'ns/row':>9}{'half':>9}" + "".join(f"{name:>14}" for name in bars))
+    for name, circuit, rows in circuits(folder):
+        n = max(2048, min(1 << 14, 50_000_000 // circuit.graph.n_edges))
+        X = rows[:n]
+        half = np.where(np.random.default_rng(1).random(X.shape) < 0.5, np.nan, X)
+        one = circuit.to(threads=1)
+        asked = {
+            "whole": partial(one.log_likelihood, X),
+            "half": partial(one.log_likelihood, half),
+            "mpe": partial(one.mpe, half),
+            "marginals": partial(one.marginals, half),
+            "sample": partial(one.sample, n, random_state=0),
+            "sample given": partial(one.sample, given=half, random_state=0),
+        }
+        least = {query: least_seconds(1, ask) for query, ask in asked.items()}
+        for _ in range(20 if circuit.graph.n_edges < 50_000 else 6):
+            for query, ask in asked.items():
+                least[query] = min(least[query], least_seconds(1, ask))
+        ratios = {query: least[query] / least["whole" if query == "sample" else "half"] for query in bars}
+        print(f"{name:<14}{circuit.graph.n_edges:>8}", end="")
+        print("".join(f"{least[rows_of] / n * 1e9:>9,.0f}" for rows_of in ("whole", "half")), end="")
+        print("".join(f"{ratio:>14.2f}" for ratio in ratios.values()), end="")
+        print(f"  {verdict(all(ratios[query] <= bar for query, bar in bars.items()))}", flush=True)
 
 
 def memory() -> None:
@@ -189,6 +223,8 @@ if __name__ == "__main__":
             save_circuits(Path(sys.argv[2]))
         elif sys.argv[1:2] == ["peers"]:
             peers()
+        elif sys.argv[1:2] == ["queries"]:
+            queries(Path(sys.argv[2]) if len(sys.argv) > 2 else None)
         else:
             throughput(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
             memory()

@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.cases import counting_case
+from support.cases import any_case, counting_case
 from xspn import Bernoulli, Categorical, Circuit, Product, Sum
 from xspn.core.errors import DataError, EvidenceError, QueryError
 from xspn.engine import NumpyBackend
 
 torch = pytest.importorskip("torch")
+torch_backend = pytest.importorskip("xspn.engine.torch_backend")
+TorchBackend = torch_backend.TorchBackend
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -31,6 +33,31 @@ def test_tensors_answer_as_the_numpy_passes_do(seed):
     np.testing.assert_array_equal(tensors.mpe(possible[:3]).values, circuit.to("numpy").mpe(possible[:3]).values)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_tensors_gather_the_statistics_that_the_numpy_passes_do(seed, monkeypatch):
+    monkeypatch.setitem(torch_backend.CELLS, "cpu", 1)  # blocks of 64 rows
+    circuit, possible, rows, rng = any_case(seed)
+    reference, tensors = NumpyBackend(circuit.program), TorchBackend(circuit.program)
+    table = np.concatenate([rows, possible, rows[::-1]])
+    weights = rng.random(len(table))
+    weights[::7] = 0.0
+    for own, mass in ((table, weights), (possible[:1], np.ones(1)), (table[:0], weights[:0])):
+        found, expected = tensors.counts(own, mass), reference.counts(own, mass)
+        np.testing.assert_allclose(found.log_prob, expected.log_prob, atol=1e-10)
+        for one, other in zip(found.sums, expected.sums, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-10)
+        for (_, block), one, other in zip(circuit.program.blocks, found.leaves, expected.leaves, strict=True):
+            np.testing.assert_allclose(block.expected_statistics(one), block.expected_statistics(other), atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_other_parameters_of_a_circuit_on_the_same_tensors(seed):
+    circuit, possible, _, _ = any_case(seed)
+    fitted = circuit.fit_parameters(possible, n_iter=2, smoothing=0.5)
+    again = TorchBackend(circuit.program).with_parameters(fitted.program).with_parameters(fitted.program)
+    np.testing.assert_allclose(again.log_likelihood(possible), fitted.log_likelihood(possible), atol=1e-10)
+
+
 def test_rows_that_underflow_are_computed_again():
     circuit = Circuit(Sum([0.4, 0.6], [Product([Bernoulli(i, p=p) for i in range(150)]) for p in (1e-3, 2e-3)]))
     rows = np.ones((5, 150))
@@ -41,6 +68,9 @@ def test_rows_that_underflow_are_computed_again():
         tensors = circuit.to("torch", dtype=dtype)
         np.testing.assert_allclose(tensors.log_likelihood(rows), expected, rtol=0, atol=tolerance)
         np.testing.assert_allclose(tensors.marginals(rows), circuit.to("numpy").marginals(rows), atol=tolerance)
+        weights = np.arange(1.0, 6.0)
+        found, same = tensors.backend.counts(rows, weights), NumpyBackend(circuit.program).counts(rows, weights)
+        np.testing.assert_allclose(found.sums[0], same.sums[0], atol=1e-9)
 
 
 def test_bad_rows_are_refused_by_name():

@@ -1,7 +1,7 @@
 """The flat program compiled from a circuit: leaf blocks, the passes, and the back ends that run it."""
 
 from xspn.engine.backend import Automatic, Backend, Counts, Semiring, chosen_backend, refuse_impossible
-from xspn.engine.numpy_backend import NumpyBackend, choose_best, choose_by_chance, flows, upward
+from xspn.engine.numpy_backend import NumpyBackend, flows, upward
 from xspn.engine.program import Program, compile_graph
 from xspn.leaves.blocks import RowBlock
 
@@ -13,8 +13,6 @@ __all__ = [
     "Program",
     "RowBlock",
     "Semiring",
-    "choose_best",
-    "choose_by_chance",
     "chosen_backend",
     "compile_graph",
     "flows",

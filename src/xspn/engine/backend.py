@@ -19,6 +19,7 @@ from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import Names
 from xspn.core.errors import EvidenceError, MissingExtraError, ParameterError
 from xspn.core.logspace import safe_log
+from xspn.engine.completion import best_completions, random_completions
 from xspn.engine.program import Program
 from xspn.engine.tape import Tape
 from xspn.leaves.blocks import RowBlock
@@ -92,6 +93,16 @@ class Backend(ABC):
         table[possible] = self.marginals(evidence[possible], names)
         return table, log_evidence
 
+    def cell_log_likelihood(self, X: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return log P(x_i | the rest of the row) of every cell, (rows, n), and log P(row), (rows,).
+
+        NaN stands for what is missing or outside the circuit, and for cells whose rest is impossible. In log space on
+        every back end that has no walk of its own.
+        """
+        from xspn.engine.alternatives import cell_log_likelihood
+
+        return cell_log_likelihood(self.program, X, names)
+
     @abstractmethod
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Return the log-value of every slot: (slots, rows)."""
@@ -99,6 +110,32 @@ class Backend(ABC):
     @abstractmethod
     def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
         """Return what EM needs of weighted rows."""
+
+    def best_completions(self, evidence: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return each row completed with the best child taken at every sum, and log P(completed row).
+
+        Where that is −inf the evidence is impossible, and the completion says nothing.
+        """
+        filled, possible = best_completions(
+            self.program, lambda rows: self.log_values(rows, Semiring.MAX), evidence, names
+        )
+        log_prob = np.full(len(filled), -np.inf)
+        log_prob[possible] = self.log_likelihood(filled[possible], names)
+        return filled, log_prob
+
+    def random_completions(
+        self, evidence: AnyArray, keys: AnyArray, names: Names | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return random completions of each row given what is known of it, one after the other, and log P(row).
+
+        Where that is −inf the evidence is impossible, and the completions say nothing.
+
+        Args:
+            evidence: The rows.
+            keys: What the random numbers of each completion come from (`row_keys`): (rows, completions of each).
+            names: The names of the columns, for messages.
+        """
+        return random_completions(self.program, lambda rows: self.log_values(rows, Semiring.SUM), evidence, keys, names)
 
 
 def refuse_impossible(log_evidence: FloatArray, first_row: int = 0) -> None:
@@ -290,6 +327,10 @@ class Automatic(Backend):
         """Ask NumPy or the kernels, whichever pays."""
         return self._for(len(evidence), passes=3).marginals_and_evidence(evidence, names)
 
+    def cell_log_likelihood(self, X: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
+        """Ask NumPy or the kernels, whichever pays."""
+        return self._for(len(X), passes=4).cell_log_likelihood(X, names)
+
     def log_values(self, rows: RowBlock, semiring: Semiring) -> FloatArray:
         """Ask NumPy or the kernels, whichever pays."""
         return self._for(len(rows)).log_values(rows, semiring)
@@ -297,3 +338,13 @@ class Automatic(Backend):
     def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
         """Ask NumPy or the kernels, whichever pays."""
         return self._for(len(X), passes=3).counts(X, weights, names)
+
+    def best_completions(self, evidence: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
+        """Ask NumPy or the kernels, whichever pays."""
+        return self._for(len(evidence), passes=2).best_completions(evidence, names)
+
+    def random_completions(
+        self, evidence: AnyArray, keys: AnyArray, names: Names | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Ask NumPy or the kernels, whichever pays."""
+        return self._for(keys.size, passes=2).random_completions(evidence, keys, names)

@@ -17,13 +17,15 @@ from xspn.core.checks import Names
 from xspn.core.logspace import safe_log
 from xspn.engine.backend import Backend, Counts, LinearBackend, Semiring, refuse_impossible
 from xspn.engine.kernels.arrays import BEST, FROM_X, PARTIAL, Statistics, Workspace, no_statistics, workspace_for
-from xspn.engine.kernels.both_ways import both_ways
+from xspn.engine.kernels.both_ways import both_ways, write_pairs
+from xspn.engine.kernels.flips import flips
 from xspn.engine.kernels.up import score, upward
-from xspn.engine.numpy_backend import NumpyBackend, binary_marginals, normalized
+from xspn.engine.numpy_backend import NumpyBackend, normalized
 from xspn.engine.program import Program
 from xspn.engine.scaled import ScaledBackend
 from xspn.engine.tape import Tape, tape_numbers, tape_of
 from xspn.engine.tape_runner import CHUNK, GatheredStatistics, LoadedRows, TapeRunner
+from xspn.engine.tape_walks import TapeWalks
 from xspn.leaves.blocks import RowBlock
 
 LEAST = {np.dtype(np.float64): 1e-280, np.dtype(np.float32): 1e-30}  # smaller results are computed again
@@ -139,19 +141,23 @@ class NumbaBackend(LinearBackend):
         return self._recompute_underflow(table, probability, evidence, names)
 
     def _plain_marginals(self, evidence: AnyArray, probability: AnyArray, names: Names | None) -> FloatArray:
-        run, places = self._run, self.tape.layout.largest_segment
+        run = self._run.apart
+        places = run.tape.layout.largest_segment
         width = run.width(len(evidence), places)
         ones = np.empty(evidence.shape, dtype=self.dtype)
 
         def kernel(rows: AnyArray, start: int, stop: int) -> int:
             with run.workspace(width, places, down=True) as workspace:
-                return self._walk(rows, workspace, FROM_X, ones[start:stop], probability[start:stop])
+                return self._walk(run, rows, workspace, FROM_X, ones[start:stop], probability[start:stop])
 
         run.over_rows(evidence, names, "evidence", width, kernel)
-        return binary_marginals(ones, self.program)
+        table = np.empty((*ones.shape, 2))
+        write_pairs(ones, self.program.absent, table)
+        return table
 
     def _any_marginals(self, evidence: AnyArray, probability: AnyArray, names: Names | None) -> FloatArray:
-        run, places = self._run, self.tape.layout.largest_segment
+        run = self._run.apart
+        places = run.tape.layout.largest_segment
         table = np.zeros((*evidence.shape, self.program.largest_cardinality))
         ones = np.empty(evidence.shape, dtype=self.dtype)
         width = run.width(len(evidence), places)
@@ -162,7 +168,7 @@ class NumbaBackend(LinearBackend):
                     joint = np.empty((len(loaded.rows), len(run.inside)))  # P(X_v = 1, row)
                     for own, mode in loaded.into(workspace):
                         place = loaded.place(own)
-                        self._walk(loaded.rows.values[own], workspace, mode, ones[place], probability[place])
+                        self._walk(run, loaded.rows.values[own], workspace, mode, ones[place], probability[place])
                         joint[own] = workspace.ones[:, : own.stop - own.start].T
                     self._add_marginals(loaded, joint, probability[loaded.start : loaded.stop], table)
 
@@ -182,6 +188,7 @@ class NumbaBackend(LinearBackend):
 
     def _walk(
         self,
+        run: TapeRunner,
         rows: AnyArray,
         workspace: Workspace,
         mode: int,
@@ -191,7 +198,7 @@ class NumbaBackend(LinearBackend):
         found: Statistics | None = None,
     ) -> int:
         """Walk up and down with some rows: for marginals, or with weights for statistics."""
-        run, own = self._run, rows.view()
+        own = rows.view()
         own.flags.writeable = False  # one type of table, one compiled kernel
         learn = weights is not None
         return int(
@@ -201,7 +208,7 @@ class NumbaBackend(LinearBackend):
                 0,
                 len(rows),
                 run.inside,
-                self.tape.layout.segments,
+                run.tape.layout.segments,
                 run.identity,
                 mode,
                 learn,
@@ -213,6 +220,34 @@ class NumbaBackend(LinearBackend):
                 probability,
             )
         )
+
+    def cell_log_likelihood(self, X: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
+        """Flip every bit of every row in one walk up and down the tape, where kernels can; rows out of range again."""
+        run, places = self._run, self.tape.layout.largest_segment
+        if not run.is_plain or self.dtype is not np.float64 or self._are_out_of_range(X, names):
+            return super().cell_log_likelihood(X, names)
+        width = run.width(len(X), places)
+        probability, other, arrays = np.empty(len(X)), np.empty(X.shape), run.arrays(X)
+
+        def kernel(rows: AnyArray, start: int, stop: int) -> int:
+            with run.workspace(width, places, down=True) as workspace:
+                own, p, layout = other[start:stop], probability[start:stop], self.tape.layout
+                return int(
+                    flips(arrays, rows, 0, len(rows), run.inside, layout.segments, run.identity, workspace, own, p)
+                )
+
+        run.over_rows(X, names, "X", width, kernel)
+        log_prob, other = safe_log(probability), other / np.maximum(probability, self.least)[:, None]
+        again = (probability < self.least) | ~np.isfinite(other.sum(axis=1))
+        log_p = np.negative(np.log1p(other, out=other), out=other)
+        if X.dtype.kind == "f" and (missing := np.isnan(X)).any():
+            log_p[missing] = np.nan
+            if self.tape.layout.largest_tree:
+                again |= missing[:, run.inside].any(axis=1)
+        if again.any():
+            log_p[again], log_prob[again] = super().cell_log_likelihood(X[again], names)
+        log_p[:, ~run.inside] = np.nan
+        return log_p, log_prob
 
     # -- values and statistics ---------------------------------------------------------------------------------------
 
@@ -235,6 +270,39 @@ class NumbaBackend(LinearBackend):
             values[:, low] = self.fallback.log_values(RowBlock(rows.values[low]), semiring)
         return values
 
+    # -- completions -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _walks(self) -> TapeWalks:
+        return TapeWalks(self._run.apart)
+
+    def best_completions(self, evidence: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
+        """Walk up the tape, and down where each row has its best value."""
+        if self.dtype is np.float32:
+            return self.fallback.best_completions(evidence, names)
+        filled, value, completed = self._walks.best(evidence, names)
+        low = np.flatnonzero(value < self.least)
+        log_prob = safe_log(completed) if completed is not None else np.empty(len(filled))
+        if len(low):
+            filled[low], log_prob[low] = self.fallback.best_completions(evidence[low], names)
+        if completed is None:
+            possible = np.setdiff1d(np.arange(len(filled)), low[np.isneginf(log_prob[low])])
+            log_prob[possible] = self.log_likelihood(filled[possible], names)
+        return filled, log_prob
+
+    def random_completions(
+        self, evidence: AnyArray, keys: AnyArray, names: Names | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Walk up the tape if something is known of a row, and down by chance."""
+        if self.dtype is np.float32:
+            return self.fallback.random_completions(evidence, keys, names)
+        drawn, value, log_value = self._walks.random(evidence, keys, names)
+        low = np.flatnonzero(value < self.least)
+        if len(low):
+            found, log_value[low] = self.fallback.random_completions(evidence[low], keys[low], names)
+            drawn.reshape(*keys.shape, -1)[low] = found.reshape(len(low), keys.shape[1], -1)
+        return drawn, log_value
+
     def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
         """Add up statistics in chunks of rows, and the chunks in their order."""
         if self.dtype is np.float32 or self._are_out_of_range(X, names):
@@ -251,7 +319,7 @@ class NumbaBackend(LinearBackend):
                 for loaded in run.loaded_rows(X, names, "X", width, start, stop):
                     for own, mode in loaded.into(workspace):
                         place, rows = loaded.place(own), loaded.rows.values[own]
-                        self._walk(rows, workspace, mode, out, probability[place], weights[place], found.kernels)
+                        self._walk(run, rows, workspace, mode, out, probability[place], weights[place], found.kernels)
                     run.columns.add_counts(loaded.rows, loaded.flow, found.columns)
                     log_scale[loaded.start : loaded.stop] = loaded.log_scale
             return found

@@ -7,13 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import Names
 from xspn.engine.backend import Backend, Counts, Semiring, refuse_impossible
 from xspn.engine.program import ProductStep, Program, SumStep
 from xspn.leaves.blocks import RowBlock
 
-Chooser = Callable[[FloatArray], IntArray]  # terms of some sums (arity, pairs) → the place of the chosen child
 EdgeVisitor = Callable[[SumStep, int, FloatArray], None]
 
 
@@ -80,7 +79,11 @@ def _many_terms(terms: list[FloatArray], shift: FloatArray) -> FloatArray:
 
 
 def flows(
-    program: Program, values: FloatArray, weights: FloatArray | float = 1.0, see: EdgeVisitor | None = None
+    program: Program,
+    values: FloatArray,
+    weights: FloatArray | float = 1.0,
+    see: EdgeVisitor | None = None,
+    starts: IntArray | None = None,
 ) -> FloatArray:
     """Return P(slot is used | row): 1 at the root, split at sums by posterior, passed on whole at products.
 
@@ -91,9 +94,10 @@ def flows(
         values: What the pass up gave.
         weights: What flows into the root instead of 1, for each row.
         see: Called with a step of sums, a place among their children, and the flow from each sum to the child there.
+        starts: Slots that it flows into instead of the root.
     """
     flow = np.zeros_like(values)
-    flow[program.root] = weights
+    flow[program.root if starts is None else starts] = weights
     for step in reversed(program.steps):
         own = flow[step.start : step.stop]
         if isinstance(step, ProductStep):
@@ -128,55 +132,6 @@ def _responsibilities(step: SumStep, values: FloatArray) -> list[FloatArray]:
     for fraction in fractions:
         fraction /= whole
     return fractions
-
-
-def choose_best(program: Program, values: FloatArray, which: IntArray | None = None) -> BoolArray:
-    """Return which slots each row uses when every sum takes its best child (after a MAX pass up)."""
-    return _walk(program, values, lambda terms: np.asarray(np.argmax(terms, axis=0)), which)
-
-
-def choose_by_chance(
-    program: Program, values: FloatArray, rng: np.random.Generator, which: IntArray | None = None
-) -> BoolArray:
-    """Return which slots each row uses when every sum draws a child by its posterior (after a SUM pass up)."""
-
-    def draw(terms: FloatArray) -> IntArray:
-        ends = np.cumsum(np.exp(terms - terms.max(axis=0)), axis=0)
-        target = rng.random(terms.shape[1]) * ends[-1]
-        return np.asarray(np.minimum((ends <= target).sum(axis=0), len(ends) - 1))
-
-    return _walk(program, values, draw, which)
-
-
-def _walk(program: Program, values: FloatArray, choose: Chooser, which: IntArray | None) -> BoolArray:
-    """Go down from the root, only where rows go: (slots, rows).
-
-    Args:
-        program: The compiled circuit.
-        values: What the pass up gave.
-        choose: Chooses among the children of a sum.
-        which: The column of `values` that each row goes by; several rows may share one.
-    """
-    column = np.arange(values.shape[1]) if which is None else which
-    active = np.zeros((len(values), len(column)), dtype=bool)
-    active[program.root] = True
-    for step in reversed(program.steps):
-        node, row = np.nonzero(active[step.start : step.stop])
-        if not len(node):
-            continue
-        if isinstance(step, ProductStep):
-            lengths = np.diff(step.children.indptr)[node]
-            ends = np.cumsum(lengths)
-            edges = np.arange(ends[-1]) + np.repeat(step.children.indptr[node] - (ends - lengths), lengths)
-            active[step.children.indices[edges], np.repeat(row, lengths)] = True
-        else:
-            children = step.children[:, node]
-            below = values[children, column[row]]
-            largest = below.max(axis=0)
-            below -= np.where(np.isneginf(largest), 0.0, largest)  # before weights, which would lose their digits
-            chosen = choose(below + step.log_weights[:, node])
-            active[children[chosen, np.arange(len(node))], row] = True
-    return active
 
 
 class NumpyBackend(Backend):

@@ -108,6 +108,17 @@ class Program:
         return [(start, block) for start, block in self.blocks if all(block is not other for other in native)]
 
     @cached_property
+    def parents(self) -> IntArray:
+        """How many edges lead to each slot."""
+        steps = [own.children.indices if isinstance(own, ProductStep) else own.children.ravel() for own in self.steps]
+        return np.bincount(np.concatenate([np.empty(0, dtype=np.int64), *steps]), minlength=self.n_slots)
+
+    @cached_property
+    def column_leaves(self) -> list[Leaf]:
+        """The leaves behind these columns, slot by slot."""
+        return [leaf for _, block in self.columns for own in block.slot_leaves() for leaf in own]
+
+    @cached_property
     def real(self) -> BoolArray:
         """Which columns hold real numbers."""
         return np.array([domain is not None and not domain.is_discrete for domain in self.domains], dtype=bool)

@@ -10,7 +10,7 @@ memory-mapped. `tape_of` writes the tape of a program, `program_of` finds the pr
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from functools import cached_property
 from itertools import compress, groupby
@@ -28,6 +28,7 @@ from xspn.leaves.blocks import LeafBlock, Shape, block_type_of, shaped_blocks
 from xspn.leaves.count_block import Triangles
 
 T = TypeVar("T")
+MOST_TWICE = 0.1  # of the instructions may be written twice to keep the parts of a tape apart
 
 
 class Op(IntEnum):
@@ -131,6 +132,66 @@ class TapeLayout:
         return bool((np.searchsorted(last, self.argument[edges]) == part).all())
 
     @cached_property
+    def parts(self) -> "tuple[TapeLayout, IntArray] | None":
+        """The layout in which what several children of the root share is written out for each, and the edges' origins.
+
+        An ensemble whose members have a leaf in common has one segment, however little it is; this one has one for
+        each member, so that few values are kept at a time. None where that would not help. A slot may be there twice.
+        """
+        root = len(self) - 1
+        children = self.argument[self.begin[root] : self.end[root]]
+        if self.op[root] != Op.SUM or len(self.segments) > 1 or len(np.unique(children)) < 2:
+            return None
+        reached = [self._below(int(child)) for child in np.unique(children)]
+        sizes = np.array([len(own) for own in reached])
+        if len(np.unique(children)) < len(children) or sizes.sum() > (1 + MOST_TWICE) * root:
+            return None
+        source = np.concatenate([*reached, [root]])
+        if (self.op[source] == Op.COLUMN).sum() > self.n_columns:  # whose flow is gathered once
+            return None
+        inner = self.op[source] >= Op.SUM
+        edges, which = ranges(self.begin[source[inner]], self.end[source[inner]])
+        first = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)  # where the part of each instruction begins
+        of_part = np.append(np.repeat(np.arange(len(sizes)), sizes), -1)
+        argument, place = np.empty(len(edges), dtype=np.int64), np.empty(len(self), dtype=np.int64)
+        reader = of_part[np.flatnonzero(inner)[which]]
+        for part, own in enumerate(reached):
+            place[own] = first[np.searchsorted(of_part[:-1], part)] + np.arange(len(own))
+            argument[reader == part] = place[self.argument[edges[reader == part]]]
+        ends = np.cumsum([0, *sizes])
+        argument[reader < 0] = ends[1:][np.searchsorted(np.unique(children), children)] - 1
+        begin, end = self.begin[source], self.end[source]
+        lengths = (end - begin)[inner]
+        end[inner] = np.cumsum(lengths)
+        begin[inner] = end[inner] - lengths
+        fresh = first_edges_down(np.flatnonzero(inner), begin, end, argument)
+        layout = replace(
+            self,
+            op=self.op[source],
+            slot=self.slot[source],
+            begin=begin,
+            end=end,
+            leaf=self.leaf[source],
+            register=_registers(inner, begin, end, argument, fresh),
+            argument=argument,
+            fresh=fresh,
+            weight_source=self.weight_source[edges],
+        )
+        return layout, edges
+
+    def _below(self, top: int) -> IntArray:
+        """Return the instructions that one needs, itself last."""
+        found, stack = {top}, [top]
+        while stack:
+            i = stack.pop()
+            if self.op[i] >= Op.SUM:
+                for j in self.argument[self.begin[i] : self.end[i]].tolist():
+                    if j not in found:
+                        found.add(j)
+                        stack.append(j)
+        return np.array(sorted(found), dtype=np.int64)
+
+    @cached_property
     def depth_of_rounding(self) -> int:
         """How many roundings a value can have gone through: |Δ log P| is at most this times the unit roundoff.
 
@@ -171,6 +232,14 @@ class Tape:
 
     layout: TapeLayout
     numbers: TapeNumbers
+
+    @cached_property
+    def apart(self) -> "Tape | None":
+        """The tape in the layout whose parts share nothing, if there is one."""
+        if self.layout.parts is None:
+            return None
+        layout, edges = self.layout.parts
+        return Tape(layout, replace(self.numbers, weight=self.numbers.weight[edges]))
 
     @cached_property
     def triangle_sum(self) -> FloatArray:

@@ -15,7 +15,17 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.engine.backend import Counts
-from xspn.engine.kernels.arrays import MISSING, PARTIAL, WHOLE, Arrays, Statistics, Workspace, arrays_of, workspace_for
+from xspn.engine.kernels.arrays import (
+    MISSING,
+    PARTIAL,
+    WHOLE,
+    Arrays,
+    Statistics,
+    Workspace,
+    arrays_of,
+    with_instructions,
+    workspace_for,
+)
 from xspn.engine.kernels.scaled_arrays import scaled
 from xspn.engine.program import Program, RowChecker, SumStep
 from xspn.engine.tape import Tape
@@ -46,8 +56,7 @@ class ColumnLeaves:
         self.blocks, self.device = program.columns, device
         self.n_slots = sum(block.n_slots for _, block in self.blocks)
         slots, variables, sizes = [], [], []
-        behind = [leaf for _, block in self.blocks for own in block.slot_leaves() for leaf in own]
-        for slot, leaf in enumerate(behind if program.real.any() else []):
+        for slot, leaf in enumerate(program.column_leaves if program.real.any() else []):
             own = [v for v in leaf.variables if program.real[v]]
             slots += [slot] * len(own)
             variables += own
@@ -142,13 +151,27 @@ class LoadedRows:
 class TapeRunner:
     """A tape with its program, ready for kernels. Any number of threads may use it."""
 
-    def __init__(self, program: Program, tape: Tape, dtype: type[np.floating[Any]], threads: int) -> None:
+    def __init__(
+        self,
+        program: Program,
+        tape: Tape,
+        dtype: type[np.floating[Any]],
+        threads: int,
+        whole: "TapeRunner | None" = None,
+    ) -> None:
         self.program, self.tape, self.dtype, self.threads = program, tape, dtype, threads
+        self._whole = whole  # that of the tape whose parts are kept apart in this one
         self.inside = np.array(~program.absent)
         self.inside.flags.writeable = False
         self.identity = np.arange(len(tape.layout))
-        self.columns = ColumnLeaves(program)
+        self.columns: ColumnLeaves = ColumnLeaves(program) if whole is None else whole.columns
         self._spare: dict[tuple[int, int, bool], list[Workspace]] = {}
+
+    @cached_property
+    def apart(self) -> "TapeRunner":
+        """The same with a tape whose parts share nothing, for walks that keep the values of one part at a time."""
+        tape = self.tape.apart
+        return self if tape is None else TapeRunner(self.program, tape, self.dtype, self.threads, self)
 
     @cached_property
     def is_plain(self) -> bool:
@@ -169,15 +192,21 @@ class TapeRunner:
     @cached_property
     def arrays_without_counts(self) -> Arrays:
         """The tape's arrays without the table of partial counts."""
+        if self._whole is not None:
+            return with_instructions(self._whole.arrays_without_counts, self.tape)
         return arrays_of(self.tape, self.dtype, np.empty(0))
 
     @cached_property
     def _arrays_for_partial_rows(self) -> Arrays:
+        if self._whole is not None:
+            return with_instructions(self._whole._arrays_for_partial_rows, self.tape)
         return arrays_of(self.tape, self.dtype, self.tape.triangle_sum)
 
     @cached_property
     def arrays_for_best(self) -> Arrays:
         """The tape's arrays with the table of best completions."""
+        if self._whole is not None:
+            return with_instructions(self._whole.arrays_for_best, self.tape)
         return arrays_of(self.tape, self.dtype, self.tape.triangle_max)
 
     # -- workspaces --------------------------------------------------------------------------------------------------

@@ -1,13 +1,14 @@
 """The torch back end: the program's steps as operations on tensors, on any device that torch knows.
 
 It works with probabilities, as the numba kernels do, and has rows of very small probability computed again in the same
-way. Leaves of other shapes than the device knows are columns, which the leaves compute before. Questions that walk down
-to single leaves (completions, samples) and EM are answered on the CPU.
+way. Leaves of other shapes than the device knows are columns, which the leaves compute before, and their statistics
+after. Questions that walk down to single leaves (completions, samples) are answered on the CPU.
 """
 
 from collections.abc import Iterator
 from functools import cached_property
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch import Tensor
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.core.errors import QueryError
+from xspn.core.logspace import safe_log
 from xspn.engine.backend import Automatic, Backend, Counts, LinearBackend, Semiring
 from xspn.engine.numpy_backend import normalized
 from xspn.engine.program import Program, RowChecker, SumStep
@@ -40,10 +42,15 @@ class TorchBackend(LinearBackend):
         program: The program.
         device: A device that torch knows: "cpu", "cuda", "cuda:1", …
         dtype: "float64" or "float32".
+        origin: A back end for other parameters of the same circuit, on the same device: what they share is not made
+            again.
     """
 
-    def __init__(self, program: Program, device: str = "cpu", dtype: str = "float64") -> None:
+    def __init__(
+        self, program: Program, device: str = "cpu", dtype: str = "float64", origin: "TorchBackend | None" = None
+    ) -> None:
         self.program = program
+        self._origin = origin
         self.device = usable_device(device)
         self.dtype = PRECISIONS[dtype]
         self.least = LEAST[self.dtype]
@@ -55,9 +62,13 @@ class TorchBackend(LinearBackend):
             for shape, (start, block) in program.native.items()
         ]
         self._columns = ColumnLeaves(program, self.device)
-        self._steps = [
-            SumTensors(step, to) if isinstance(step, SumStep) else ProductTensors(step, to) for step in program.steps
-        ]
+        self._steps: list[SumTensors | ProductTensors] = []
+        for place, step in enumerate(program.steps):
+            known = None if origin is None else origin._steps[place]
+            if isinstance(step, SumStep):
+                self._steps.append(SumTensors(step, to, known if isinstance(known, SumTensors) else None))
+            else:
+                self._steps.append(known if isinstance(known, ProductTensors) else ProductTensors(step, to))
         self._is_plain = not self._columns.n_slots and all(size in (0, 2) for size in program.cardinalities)
         self._inside = torch.as_tensor(~program.absent, device=self.device)
 
@@ -73,7 +84,12 @@ class TorchBackend(LinearBackend):
 
     @cached_property
     def _kernel(self) -> "TapeKernel | None":
-        """The whole tape as one kernel, on devices that have Triton; elsewhere steps are operations on tensors."""
+        """The whole tape as one kernel, on devices that have Triton; elsewhere steps are operations on tensors.
+
+        The parameters of one pass of EM are asked too little to be worth a tape of their own.
+        """
+        if self._origin is not None:
+            return None
         if self.device.type != "cuda" or find_spec("triton") is None or self._columns.n_slots:
             return None
         from xspn.engine.torch_kernel import TapeKernel
@@ -93,7 +109,7 @@ class TorchBackend(LinearBackend):
 
     def with_parameters(self, program: Program) -> "TorchBackend":
         """Return the same for another program."""
-        return TorchBackend(program, *self._names)
+        return TorchBackend(program, *self._names, origin=self if self._origin is None else self._origin)
 
     # -- questions ---------------------------------------------------------------------------------------------------
 
@@ -139,8 +155,36 @@ class TorchBackend(LinearBackend):
         return self.fallback.log_values(rows, semiring)
 
     def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:
-        """Ask the fallback."""
-        return self.fallback.counts(X, weights, names)
+        """Go up and down; single precision would lose what few rows tell beside many."""
+        if self.dtype is torch.float32:
+            return self.fallback.counts(X, weights, names)
+        p, log_scale = np.empty(len(X)), np.zeros(len(X))
+        sums = [torch.zeros_like(step.weights) for step in self._sums]
+        leaves: list[dict[str, Tensor]] = [{} for _ in self._leaves]
+        columns = self._columns.new_counts()
+        for start, stop, cells in self._blocks(X, names, "X", passes=3):
+            values = self._up(cells)
+            total = values[self.program.root]
+            own = torch.as_tensor(weights[start:stop], dtype=self.dtype, device=self.device)
+            derivatives = self._down(values, torch.where(total >= self.least, own / total, torch.zeros_like(own)))
+            for out, step in zip(sums, self._sums, strict=True):
+                out += step.statistics(values, derivatives)
+            for place, (first, last, block) in enumerate(self._leaves):
+                found = block.statistics(cells, values[first:last] * derivatives[first:last])
+                leaves[place] = {name: own + leaves[place][name] for name, own in found.items()} if start else found
+            if cells.rows is not None:
+                flow = values[self._column_slots] * derivatives[self._column_slots]
+                self._columns.add_counts(cells.rows, flow.cpu().numpy(), columns)
+            p[start:stop], log_scale[start:stop] = total.cpu().numpy(), cells.log_scale
+        if not len(X):
+            return self.fallback.counts(X, weights, names)
+        native = [
+            block.counts_of_kernels(SimpleNamespace(**{name: tensor.cpu().numpy() for name, tensor in found.items()}))
+            for (_, block), found in zip(self.program.native.values(), leaves, strict=True)
+        ]
+        counts = Counts([own.cpu().numpy() for own in sums], [*native, *columns], safe_log(p) + log_scale)
+        low = np.flatnonzero(p < self.least)
+        return counts.with_rows(low, self.fallback.counts(X[low], weights[low], names)) if len(low) else counts
 
     # -- passes ------------------------------------------------------------------------------------------------------
 
@@ -156,10 +200,14 @@ class TorchBackend(LinearBackend):
             step.up(values)
         return values
 
-    def _down(self, values: Tensor) -> Tensor:
-        """Return the derivative of the root's value by every slot."""
+    @cached_property
+    def _sums(self) -> list[SumTensors]:
+        return [step for step in self._steps if isinstance(step, SumTensors)]
+
+    def _down(self, values: Tensor, scale: Tensor | float = 1.0) -> Tensor:
+        """Return the derivative of the root's value by every slot, times a scale of each row."""
         derivatives = torch.zeros_like(values)
-        derivatives[self.program.root] = 1
+        derivatives[self.program.root] = scale
         for step in reversed(self._steps):
             step.down(values, derivatives)
         return derivatives
@@ -177,7 +225,10 @@ class TorchBackend(LinearBackend):
 
     def _blocks(self, X: AnyArray, names: Names | None, what: str, passes: int = 1) -> Iterator[tuple[int, int, Cells]]:
         """Yield blocks of rows on the device; what is neither 0 nor 1 nor missing is refused by its place."""
-        most = CELLS[self.device.type if self.device.type in CELLS else "cuda"] // max(passes, 1)
+        most = CELLS[self.device.type if self.device.type in CELLS else "cuda"]
+        if self.device.type == "cuda":
+            most = min(most, free_memory(self.device) // (2 * self.dtype.itemsize))
+        most //= max(passes, 1)
         step = max(64, most // max(self.program.n_slots if passes else 1, len(self.program.domains)))
         checker = RowChecker(self.program.domains, names)
         for start in range(0, len(X), step):
@@ -198,6 +249,12 @@ class TorchBackend(LinearBackend):
                 checker.block(X, start, stop, what)
             zeros[~self._inside], ones[~self._inside] = True, False
             yield start, stop, Cells(zeros, ones, self.dtype)
+
+
+def free_memory(device: torch.device) -> int:
+    """Return how many bytes of a CUDA device are free, those that torch keeps for later included."""
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(torch.cuda.mem_get_info(device)[0] + kept)
 
 
 def usable_device(device: str) -> torch.device:

@@ -82,6 +82,9 @@ class LeafTensors(Protocol):
     def add_marginals(self, cells: Cells, values: Tensor, derivatives: Tensor, out: Tensor) -> None:
         """Add P(X_v = 1, evidence) for missing v: (variables, rows)."""
 
+    def statistics(self, cells: Cells, flow: Tensor) -> dict[str, Tensor]:
+        """Return what rows tell about parameters, by their flow into each slot, under the names of kernels' fields."""
+
 
 class FactorTensors:
     """Each slot is a product of factors: a matrix product of logarithms, and one exponential."""
@@ -101,6 +104,7 @@ class FactorTensors:
         impossible = np.isneginf(log_p)
         self._log = to.numbers(matrix(np.where(impossible, 0.0, log_p)))
         self._p_one = to.numbers(matrix(p[1:]).T)
+        self._slots, self._variables = to.indices(slots), to.indices(variables)  # of entries
         self._never = to.numbers(matrix(impossible.astype(float))) if impossible.any() else None
 
     def values(self, cells: Cells) -> Tensor:
@@ -115,6 +119,11 @@ class FactorTensors:
         """Add P(X_v = 1, evidence) for missing v."""
         out += self._p_one @ (values * derivatives)
 
+    def statistics(self, cells: Cells, flow: Tensor) -> dict[str, Tensor]:
+        """Return the flow of zeros and of ones: (entries, 2)."""
+        both = [(flow @ own.T)[self._slots, self._variables] for own in (cells.zeros, cells.ones)]
+        return {"bernoulli": torch.stack(both, dim=1)}
+
 
 class CountTensors:
     """Leaves that count ones: matrix products count, a table answers."""
@@ -126,12 +135,16 @@ class CountTensors:
         mask[np.repeat(np.arange(block.n_slots), own.sizes), arrays["count_variable"]] = 1
         self._mask = to.numbers(mask)
         self._starts = to.indices(own.table_starts)[:, None]
+        self._weight_starts = to.indices(own.weight_starts)[:, None]
+        self._n_weights = int((own.sizes + 1).sum())
         self._sizes = to.numbers(own.sizes)[:, None]
         self._table = to.numbers(np.exp(own.table(block.number_arrays()["count_log_w"], np.logaddexp)))
 
+    def _places(self, k: Tensor, s: Tensor) -> Tensor:
+        return (k * (k + 1) * 0.5 + s).long().add_(self._starts)
+
     def _at(self, k: Tensor, s: Tensor) -> Tensor:
-        place = (k * (k + 1) * 0.5 + s).long().add_(self._starts)
-        return self._table[place]
+        return self._table[self._places(k, s)]
 
     def values(self, cells: Cells) -> Tensor:
         """Return M[k, s]: (slots, rows)."""
@@ -143,6 +156,15 @@ class CountTensors:
         free = k <= self._sizes
         more = self._at(torch.where(free, k, 0 * k), torch.where(free, s, 0 * s))
         out += self._mask.T @ torch.where(free, more * derivatives, 0 * derivatives)
+
+    def statistics(self, cells: Cells, flow: Tensor) -> dict[str, Tensor]:
+        """Return the flow of each number of ones, where all of a leaf is seen, and of values and ones elsewhere."""
+        k, s = self._mask @ cells.seen, self._mask @ cells.ones
+        whole = s.long().add_(self._weight_starts)
+        places = torch.where(k == self._sizes, whole, self._places(k, s).add_(self._n_weights))
+        out = torch.zeros(self._n_weights + len(self._table), dtype=flow.dtype, device=flow.device)
+        out.index_put_((places.view(-1),), flow.reshape(-1), accumulate=True)
+        return {"whole": out[: self._n_weights], "partial": out[self._n_weights :]}
 
 
 @dataclass(frozen=True)
@@ -166,6 +188,9 @@ class TreeTensors:
         tree = np.repeat(np.arange(block.n_slots), sizes)
         starts = np.repeat(block.entry_ends - sizes, sizes)
         self._tree = to.indices(tree)
+        own = np.zeros((block.n_slots, n_variables))
+        own[tree, arrays["tree_variable"]] = 1
+        self._mask = to.numbers(own)
         self._groups = _groups(np.where(arrays["tree_parent"] < 0, -1, starts + arrays["tree_parent"]), tree, to)
 
     def _messages(self, cells: Cells) -> tuple[Tensor, Tensor, Tensor]:
@@ -188,17 +213,38 @@ class TreeTensors:
 
     def add_marginals(self, cells: Cells, values: Tensor, derivatives: Tensor, out: Tensor) -> None:
         """Add P(X_v = 1, evidence) for missing v."""
+        one_and_zero, one_and_one = self._posteriors(cells)
+        out.index_add_(0, self._variables, (one_and_zero + one_and_one) * (values * derivatives)[self._tree])
+
+    def statistics(self, cells: Cells, flow: Tensor) -> dict[str, Tensor]:
+        """Return the flow of (parent, own) = 00, 01, 10, 11; a root counts as having a parent of value 0: (entries, 4).
+
+        A row of which nothing is known tells nothing.
+        """
+        one_and_zero, one_and_one = self._posteriors(cells)
+        single = one_and_zero + one_and_one
+        above = torch.zeros_like(single)
+        for group in self._groups:
+            if not group.is_root:
+                above[group.entries] = single[group.parents]
+        own = (flow * ((self._mask @ cells.seen) > 0))[self._tree]
+        zero_one, one_any = (own * one_and_zero).sum(dim=1), (own * above).sum(dim=1)
+        one_one, total = (own * one_and_one).sum(dim=1), own.sum(dim=1)
+        zeros = [(total - one_any - zero_one).clamp(min=0), (one_any - one_one).clamp(min=0)]
+        return {"tree": torch.stack([zeros[0], zero_one, zeros[1], one_one], dim=1)}
+
+    def _posteriors(self, cells: Cells) -> tuple[Tensor, Tensor]:
+        """Return P(X_i = 1, its parent = 0 | evidence) and P(X_i = 1, its parent = 1 | evidence): (entries, rows)."""
         zero, one, _ = self._messages(cells)
-        single = torch.empty_like(zero)  # P(X_i = 1 | evidence)
+        with_zero, with_one = torch.empty_like(zero), torch.zeros_like(zero)
         for group in reversed(self._groups):
             p, b0, b1 = self._p[:, group.entries], zero[group.entries], one[group.entries]
-            given_zero = _fraction(p[1] * b1, p[0] * b0)
-            if group.is_root:
-                single[group.entries] = given_zero
-            else:
-                above = single[group.parents]
-                single[group.entries] = (1 - above) * given_zero + above * _fraction(p[3] * b1, p[2] * b0)
-        out.index_add_(0, self._variables, single * (values * derivatives)[self._tree])
+            with_zero[group.entries] = _fraction(p[1] * b1, p[0] * b0)
+            if not group.is_root:
+                above = with_zero[group.parents] + with_one[group.parents]
+                with_zero[group.entries] *= 1 - above
+                with_one[group.entries] = above * _fraction(p[3] * b1, p[2] * b0)
+        return with_zero, with_one
 
 
 def _fraction(part: Tensor, rest: Tensor) -> Tensor:
@@ -239,23 +285,30 @@ TENSORS: dict[Shape, Callable[[ShapedBlock, int, DeviceArrays], LeafTensors]] = 
 class SumTensors:
     """Sums of one level and one number of children."""
 
-    def __init__(self, step: SumStep, to: DeviceArrays) -> None:
+    def __init__(self, step: SumStep, to: DeviceArrays, origin: "SumTensors | None" = None) -> None:
         self._own = slice(step.start, step.stop)
-        self._children = [to.indices(child) for child in step.children]
-        self._weights = [to.numbers(np.exp(weight))[:, None] for weight in step.log_weights]
+        self._children: list[Tensor] = (
+            [to.indices(child) for child in step.children] if origin is None else origin._children
+        )
+        self.weights = to.numbers(np.exp(step.log_weights))  # (arity, sums)
 
     def up(self, values: Tensor) -> None:
         """Fill the values of these slots."""
         out = values[self._own]
-        torch.mul(values[self._children[0]], self._weights[0], out=out)
-        for child, weight in zip(self._children[1:], self._weights[1:], strict=True):
-            out.addcmul_(values[child], weight)
+        torch.mul(values[self._children[0]], self.weights[0, :, None], out=out)
+        for child, weight in zip(self._children[1:], self.weights[1:], strict=True):
+            out.addcmul_(values[child], weight[:, None])
 
     def down(self, values: Tensor, derivatives: Tensor) -> None:
         """Add to the derivatives by the children."""
         own = derivatives[self._own]
-        for child, weight in zip(self._children, self._weights, strict=True):
-            derivatives.index_add_(0, child, own * weight)
+        for child, weight in zip(self._children, self.weights, strict=True):
+            derivatives.index_add_(0, child, own * weight[:, None])
+
+    def statistics(self, values: Tensor, derivatives: Tensor) -> Tensor:
+        """Return the flow to each child: (arity, sums)."""
+        own = derivatives[self._own]
+        return torch.stack([(own * values[child]).sum(dim=1) for child in self._children]) * self.weights
 
 
 class ProductTensors:

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 
 from xspn.core.compilation import not_kept
+from xspn.core.random import row_keys
 from xspn.engine import RowBlock, Semiring, compile_graph
 from xspn.engine.numba_backend import NumbaBackend
 from xspn.engine.scaled import ScaledBackend
@@ -41,6 +42,11 @@ def compile_all() -> None:
                 backend.log_likelihood(own)
                 backend.marginals(own)
                 backend.counts(own, np.ones(len(own)))
+                backend.cell_log_likelihood(own)
+                backend.best_completions(own)
+                keys = row_keys(np.random.default_rng(0), len(own)).reshape(-1, 1)
+                backend.random_completions(own, keys)
+                backend.random_completions(np.full((1, own.shape[1]), np.nan), keys[:1])
                 for semiring in Semiring:
                     backend.log_values(RowBlock(own), semiring)
     most_likely_of_each(np.ones((1, 3)))

@@ -13,6 +13,9 @@ WHOLE, PARTIAL, BEST = 0, 1, 2  # how leaves treat missing values: there are non
 FROM_X = -1  # instead of one of these three: of rows that a kernel has yet to read
 
 
+INSTRUCTIONS = ("op", "begin", "end", "leaf", "register", "argument", "fresh")
+
+
 class Arrays(NamedTuple):
     """A tape's arrays in one precision; all of them are read-only, so that one compiled kernel serves all tapes."""
 
@@ -45,10 +48,19 @@ def arrays_of(tape: Tape, dtype: type[np.floating[Any]], triangle: AnyArray) -> 
     fields |= {"count_start": layout.triangles.weight_starts, "triangle_start": layout.triangles.table_starts}
     fields |= {name: getattr(numbers, name).astype(dtype) for name in ("weight", "bernoulli_p", "tree_p")}
     fields |= {"count_w": np.exp(numbers.count_log_w).astype(dtype), "triangle": triangle.astype(dtype)}
-    return Arrays(**{name: _read_only(array) for name, array in fields.items()})
+    return Arrays(**{name: read_only(array) for name, array in fields.items()})
 
 
-def _read_only(array: AnyArray) -> AnyArray:
+def with_instructions(arrays: Arrays, tape: Tape) -> Arrays:
+    """Return the arrays with the instructions of another tape, which reads the same entries of leaves."""
+    layout = tape.layout
+    fields = {name: getattr(layout, name) for name in INSTRUCTIONS}
+    fields |= {"weight": tape.numbers.weight.astype(arrays.weight.dtype)}
+    return arrays._replace(**{name: read_only(array) for name, array in fields.items()})
+
+
+def read_only(array: AnyArray) -> AnyArray:
+    """Return a view that cannot be written to: one type of array, one compiled kernel."""
     view = np.asarray(array).view(np.ndarray)
     view.flags.writeable = False
     return view

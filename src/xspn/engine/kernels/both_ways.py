@@ -8,6 +8,7 @@ as long, the other way round, as the value on the way up. So derivatives use the
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 from xspn.core.compilation import kept
@@ -40,7 +41,7 @@ def _pass_on(derivatives: Array, out: int, fresh: bool, left: Array, i: int, rig
 
 
 @njit(nogil=True)
-def _sum_down(
+def sum_down(
     derivatives: Array, own: int, register: Array, fresh: Array, argument: Array, weight: Array, a: int, b: int
 ) -> None:
     """Pass the derivative by a sum on to its children, by their weights."""
@@ -55,7 +56,7 @@ def _sum_down(
 
 
 @njit(nogil=True)
-def _product_down(
+def product_down(
     values: Array,
     base: int,
     derivatives: Array,
@@ -128,10 +129,10 @@ def _walk_down(t: Any, first: int, last: int, mode: int, learn: bool, workspace:
             if learn:
                 for e in range(a, b):
                     sums[e] += weight[e] * dot(derivatives, own, values, argument[e] - first)
-            _sum_down(derivatives, own, register, fresh, argument, weight, a, b)
+            sum_down(derivatives, own, register, fresh, argument, weight, a, b)
             continue
         if op == PRODUCT:
-            _product_down(values, first, derivatives, own, register, fresh, argument, a, b, factors)
+            product_down(values, first, derivatives, own, register, fresh, argument, a, b, factors)
             continue
         here = i - first
         for r in range(flow.shape[1]):
@@ -253,3 +254,13 @@ def both_ways(
         else:
             _finish(codes, ones, total, begin, stop, out, probability)
     return -1
+
+
+@kept(nogil=True)
+def write_pairs(ones: Array, absent: Array, table: Array) -> None:
+    """Write P(X_v = 0 | row) and P(X_v = 1 | row) of binary variables, NaN for absent ones: (rows, variables, 2)."""
+    for r in range(ones.shape[0]):
+        for v in range(ones.shape[1]):
+            one = np.nan if absent[v] else np.float64(ones[r, v])
+            table[r, v, 0] = 1.0 - one
+            table[r, v, 1] = one

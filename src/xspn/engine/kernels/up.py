@@ -154,23 +154,18 @@ def encode(X: Array, start: int, stop: int, inside: Array, codes: Array) -> int:
 
     Rows beyond the table are written as zeros: blocks are always full.
     """
-    found = 0
+    some, bad = False, False
     for r in range(codes.shape[1]):
         if start + r >= stop:
             codes[:, r] = 0
             continue
-        for v in range(codes.shape[0]):
-            x = X[start + r, v]
-            if x == 0 or not inside[v]:
-                codes[v, r] = 0
-            elif x == 1:
-                codes[v, r] = 1
-            elif x != x:
-                codes[v, r] = MISSING
-                found = max(found, 1)
-            else:
-                return 2
-    return found
+        for v in range(codes.shape[0]):  # without branches: which cells are missing cannot be foreseen
+            x, own = X[start + r, v], inside[v]
+            is_missing, is_one = own & (x != x), own & (x == 1)
+            codes[v, r] = is_one + MISSING * is_missing
+            some |= is_missing
+            bad |= own & ~(is_missing | is_one | (x == 0))
+    return 2 if bad else int(some)
 
 
 @kept(nogil=True)
