@@ -14,6 +14,7 @@ from xspn.core.checks import Names, is_real_number, weights_of_rows, whole_numbe
 from xspn.core.errors import DataError, EvidenceError, ParameterError
 from xspn.core.random import RandomState, generator
 from xspn.engine import Automatic, Backend, Program, compile_graph
+from xspn.engine.backend import torch_backend
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node
 from xspn.learning.em.passes import Expected, expect, fitted_root, maximize, recentered
@@ -150,6 +151,7 @@ def fit_parameters(
     random_state: RandomState = None,
     names: Names | None = None,
     valid_weight: Any = None,
+    device: str | None = None,
 ) -> EMFit:
     """EMFit all parameters of a circuit by EM, from where they stand.
 
@@ -168,6 +170,7 @@ def fit_parameters(
         random_state: The seed of the batches, if there are any.
         names: The names of the columns, for messages.
         valid_weight: The weight of each of the rows that tell when to stop.
+        device: The device of torch to compute on; None for the library's own kernels.
 
     Examples:
         >>> from xspn import Bernoulli, Sum
@@ -181,7 +184,7 @@ def fit_parameters(
     total = float(weights.sum())
     if total == 0:
         raise DataError(f"X: expected at least one row of positive weight, found {len(X)} rows of weight 0")
-    start = Automatic(compile_graph(graph))
+    start = _backend(graph, device)
     data = _Data(X, weights, names)
     passes = _whole(start, data, options)
     if options.batch_size is not None:
@@ -196,9 +199,20 @@ def fit_parameters(
     return EMFit(root, tuple(course.log_likelihoods), tuple(course.valid_log_likelihoods), course.best)
 
 
-def refitted(graph: Graph, X: AnyArray, weightings: Iterable[FloatArray], smoothing: Smoothing) -> Iterator[Node]:
+def _backend(graph: Graph, device: str | None) -> Backend:
+    program = compile_graph(graph)
+    return Automatic(program) if device is None else torch_backend(program, device, "float64")
+
+
+def refitted(
+    graph: Graph,
+    X: AnyArray,
+    weightings: Iterable[FloatArray],
+    smoothing: Smoothing,
+    device: str | None = None,
+) -> Iterator[Node]:
     """Yield the circuit after one pass over the rows, for each way to weight them."""
-    start = Automatic(compile_graph(graph))
+    start = _backend(graph, device)
     for weights in weightings:
         about, expected = recentered(start, expect(start, X, weights), X, weights)
         fitted = maximize(about, expected, smoothing)

@@ -92,7 +92,7 @@ def _passes(
     tables = _start(tree, data, options, rng)
     yield tables, _mean(tree, tables, data)
     n_rows = len(data.weights)
-    n_batches = max(min(n_rows // FEW_ROWS, ENOUGH_BATCHES), -(-n_rows // MANY_ROWS))
+    n_batches = number_of_batches(n_rows)
     total = float(data.weights.sum())
     for size in np.linspace(FIRST_STEP, LAST_STEP, options.passes):
         log_likelihood = 0.0
@@ -103,6 +103,11 @@ def _passes(
             tables = tables.towards(seen.normalized(whole, options.smoothing), size)
         step()
         yield tables, log_likelihood / total
+
+
+def number_of_batches(n_rows: int) -> int:
+    """Return after how many batches a pass has seen all rows."""
+    return max(min(n_rows // FEW_ROWS, ENOUGH_BATCHES), -(-n_rows // MANY_ROWS))
 
 
 def _start(tree: BlockTree, data: CountedRows, options: HCLTOptions, rng: np.random.Generator) -> HCLTTables:
