@@ -2,9 +2,8 @@
 
 Evidence in closed form is for whole rows. So missing cells are drawn from their distribution given the observed ones
 under the circuit at hand, a circuit is learned from the completed rows, its parameters are fitted to what was observed,
-and cells are drawn again (Friedman, 1998; Tanner and Wong, 1987). The first circuit takes missing cells as they are: it
-is learned by tests for bits, and is a product of the columns for other types. What is drawn never enters the parameters
-that are returned: EM sums missing cells out.
+and cells are drawn again (Friedman, 1998; Tanner and Wong, 1987). The first circuit, a product of the columns, takes
+missing cells as they are. What is drawn never enters the parameters that are returned: EM sums missing cells out.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,10 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.exact import best_of
 from xspn.core.random import child_seed
 from xspn.engine.backend import Automatic
 from xspn.engine.program import compile_graph
-from xspn.graph.graph import Graph
+from xspn.graph.graph import Graph, summarize
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.inference.queries import sample
 from xspn.learning.assembly import Learned
@@ -25,14 +25,13 @@ from xspn.learning.data import BinaryData
 from xspn.learning.em.fit import EMOptions, fit_parameters
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Progress
-from xspn.learning.table_data import TableData
 from xspn.leaves.atom import Atom
 from xspn.leaves.base import Smoothing
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
 from xspn.leaves.gaussian import Gaussian
 from xspn.leaves.multivariate_gaussian import MultivariateGaussian
 
-ROUNDS = 4
+ROUNDS, ROUNDS_OF_TABLES = 8, 4  # of columns of other types than bits, which take far longer
 PASSES = 5  # of EM; further ones gain nothing on new rows
 # Leaves are shrunk towards their surroundings when they are made. EM knows of none, and smooths more instead: so many
 # times as leaves, where columns are discrete.
@@ -53,30 +52,26 @@ def learn_completed(
         data: The rows.
         config: The choices, for learning by evidence.
         seed: The seed of the draws.
-        learn: Learns a circuit from whole rows by evidence, or from any by tests.
+        learn: Learns a circuit from whole rows by evidence, or from any as a product of the columns.
         progress: Told how much of the work is done.
     """
-    found = fitted_by_em(learn(data, _first(data, config), _part(progress, 0)), data, config)
-    for round in range(1, ROUNDS + 1):
+    alone = replace(config, exchangeability=None, clustering="auto", leaf_learner="factorized", min_instances=MANY)
+    rounds = ROUNDS if isinstance(data, BinaryData) else ROUNDS_OF_TABLES
+    found = fitted_by_em(learn(data, alone, _part(progress, 0, rounds)), data, config)
+    several = []
+    for round in range(1, rounds + 1):
         rng = np.random.default_rng(child_seed(seed, round))
         completed = data.with_rows(*_drawn(found.graph, data, rng))
-        found = fitted_by_em(learn(completed, config, _part(progress, round)), data, config)
-    return found
+        found = fitted_by_em(learn(completed, config, _part(progress, round, rounds)), data, config)
+        several.append((found, _score(found.graph, data)))
+    # What is learned from draws varies with them, and now and then much more is grown than the observed cells support.
+    return best_of(several, lambda pair: pair[1])[0]
 
 
-def _first(data: TrainingData, config: LearnConfig) -> LearnConfig:
-    """Return how the first circuit is learned: by tests, or for columns of other types as one product of columns.
-
-    There tests take much longer, and the rounds that follow find the same.
-    """
-    if isinstance(data, TableData):
-        return replace(config, exchangeability=None, clustering="auto", leaf_learner="factorized", min_instances=MANY)
-    return replace(
-        config,
-        exchangeability="global",
-        clustering="auto" if config.split_by == "contexts" else config.clustering,
-        leaf_learner="auto" if config.leaves_by == "evidence" else config.leaf_learner,
-    )
+def _score(graph: Graph, data: TrainingData) -> float:
+    """Return the log-likelihood of the observed cells, less a nat for each parameter (Akaike)."""
+    of_rows = Automatic(compile_graph(graph)).log_likelihood(data.rows())
+    return float(data.weights @ of_rows) - summarize(graph).parameters
 
 
 def fitted_by_em(learned: Learned, data: TrainingData, config: LearnConfig) -> Learned:
@@ -148,7 +143,7 @@ def _drawn(graph: Graph, data: TrainingData, rng: np.random.Generator) -> tuple[
     return sample(Automatic(compile_graph(graph)), rows[which], rng), (data.weights / copies)[which]
 
 
-def _part(progress: Progress | None, round: int) -> Progress | None:
+def _part(progress: Progress | None, round: int, rounds: int) -> Progress | None:
     if progress is None:
         return None
-    return lambda done, of: progress(round * of + done, (ROUNDS + 1) * of)
+    return lambda done, of: progress(round * of + done, (rounds + 1) * of)

@@ -18,8 +18,9 @@ def seen_and_ones(cells: NDArray[np.float32]) -> tuple[IntArray, IntArray]:
     """Return the different pairs (cells seen, ones among them) that rows have, and which pair each row has."""
     seen = (~np.isnan(cells)).sum(axis=1)
     ones = np.nansum(cells, axis=1).astype(np.int64)
-    keys, which = np.unique(np.column_stack([seen, ones]), axis=0, return_inverse=True)
-    return keys, which.reshape(-1)
+    width = cells.shape[1] + 1
+    keys, which = np.unique(seen * width + ones, return_inverse=True)  # far faster than unique rows, in the same order
+    return np.column_stack(np.divmod(keys, width)), which.reshape(-1)
 
 
 def chances_given_total(keys: IntArray, n: int) -> FloatArray:

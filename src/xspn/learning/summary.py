@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import ParameterError
+from xspn.core.exact import in_steps
 from xspn.learning.partial_counts import likely_totals
 from xspn.learning.partial_moments import MomentsOfManyVariables, PartialMoments
 
@@ -38,7 +39,8 @@ class BinarySummary:
         # Counts are exact in float32 up to 2^24, if the weights are whole numbers to begin with.
         exact = self.total < LARGEST_COUNT_IN_FLOAT32 and bool((weights == np.floor(weights)).all())
         if not exact:
-            weights = _in_steps(weights, self.total)
+            # Else rounding would give a variable more ones than there are rows, and hide that it is constant.
+            weights = in_steps(weights, self.total)
             self.total = float(weights.sum())
         self._kind = np.float32 if exact else np.float64
         self._cells, self._weights = cells, weights
@@ -255,12 +257,3 @@ class BinarySummary:
         of_rows = of_rows * (self._weights / self.total).astype(self._kind)
         seen = of_rows.sum() if self.complete else of_rows @ self._marks
         return np.asarray(of_rows @ self._bits - p * seen, dtype=np.float64)
-
-
-def _in_steps(weights: FloatArray, total: float) -> FloatArray:
-    """Round weights to multiples of 2⁻⁵² or so of their sum, so that all sums and differences of them are exact.
-
-    Otherwise rounding would give a variable more ones than there are rows, and hide that it is constant.
-    """
-    step = 2.0 ** (np.ceil(np.log2(total)) - 52)
-    return np.asarray(np.round(weights / step) * step)

@@ -1,6 +1,6 @@
 """Laws of counts: evidence against integrals and urns, probabilities against the sum over all assignments."""
 
-from math import comb, factorial
+from math import comb, factorial, lgamma
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from xspn.learning.blocks.laws import (
     HISTOGRAM,
     evidence_of_bit,
     evidence_of_counts,
+    evidence_of_pair,
     log_factorials_to,
     log_probabilities,
     moments_of_counts,
@@ -165,3 +166,13 @@ def test_fractional_weights_lie_between_whole_ones():
     evidence = np.array([found(shape * w)[0] for w in weights])
     assert (np.diff(evidence) < 0).all()
     assert np.abs(np.diff(evidence, 2)).max() < 0.05
+
+
+@pytest.mark.parametrize("total", [0.0, 0.3, 1.0, 40.0, 3000.0])
+def test_the_evidence_of_a_pair_is_that_of_its_counts(rng, total):
+    for evenness in (0.05, 0.5, 5.0) * 10:
+        counts = total * rng.dirichlet(np.full(3, evenness))
+        counts[rng.random(3) < 0.2] = 0.0
+        weight = counts.sum()
+        own = evidence_of_pair(*counts, lgamma(weight + 1), lgamma(1 / 3), lgamma(2 * weight + 1))
+        assert own == pytest.approx(evidence_of_counts(counts, 2, log_factorials_to(2))[0], rel=1e-12, abs=1e-9)

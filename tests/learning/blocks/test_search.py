@@ -8,6 +8,7 @@ import pytest
 from support.blocks import all_partitions, log_prior_of, partition_of_labels, scores_of_partitions
 from support.learning import exchangeable_table, random_table
 from xspn.learning.blocks.contexts import one_context
+from xspn.learning.blocks.pairs import ones_together
 from xspn.learning.blocks.search import log_prior
 
 ROWS = (5, 20, 60, 200, 1000)
@@ -140,3 +141,11 @@ def test_large_blocks_are_found_among_many_variables(rng):
     expected = [place[:12], place[12:20], place[20:26], *place[26:, None]]
     found = one_context(table, np.ones(1000))
     assert partition_of_labels(found.label) == tuple(sorted(tuple(np.sort(b).tolist()) for b in expected))
+
+
+def test_pairs_of_ones_are_counted_whether_ones_or_zeros_are_rare(rng):
+    for rows, n in ((1, 1), (7, 4), (300, 30)):
+        columns = (rng.random((n, rows)) < rng.random((n, 1))).astype(np.uint8)
+        weights = rng.random(rows) * 3
+        expected = (columns * weights) @ columns.T.astype(np.float64)
+        np.testing.assert_allclose(ones_together(columns, weights), expected, rtol=1e-12, atol=1e-12 * weights.sum())

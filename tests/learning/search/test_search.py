@@ -13,7 +13,7 @@ from xspn.estimators.explanation import explain
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Product, Sum
 from xspn.learning.config import LearnConfig
-from xspn.learning.data import BinaryData
+from xspn.learning.data import MISSING, BinaryData
 from xspn.learning.em import EMOptions
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.hclt import BlockTree
@@ -57,14 +57,48 @@ def factors(n_rows: int, seed: int) -> np.ndarray:
 
 
 def test_settings_contain_the_one_that_was_asked_for_first() -> None:
-    found = BUDGETS["best"].settings(LearnConfig(min_instances=33))
+    found = BUDGETS["best"].settings(LearnConfig(min_instances=33), BinaryData.of(blocks(50, 0)))
     assert found[0] == LearnConfig(min_instances=33, leaf_learner="sparse")
     assert len(found) == len(set(found)) == 15
 
 
 def test_a_leaf_learner_that_was_asked_for_is_kept() -> None:
-    found = BUDGETS["best"].settings(LearnConfig(leaf_learner="blocks"))
-    assert {setting.leaf_learner for setting in found} == {"blocks"}
+    for test in ("auto", "global"):
+        config = LearnConfig(leaf_learner="blocks", exchangeability=test)
+        found = BUDGETS["best"].settings(config, BinaryData.of(blocks(50, 0)))
+        assert {setting.leaf_learner for setting in found} == {"blocks"}
+
+
+def test_evidence_is_tried_where_nothing_else_is_asked_for_and_rows_are_whole_and_few() -> None:
+    auto, bits = LearnConfig(exchangeability="auto"), blocks(50, 0)
+    holes = np.where(np.eye(50, 8, dtype=bool), MISSING, bits).astype(np.uint8)
+    budget = BUDGETS["balanced"]
+
+    def of_evidence(config: LearnConfig, rows: np.ndarray, budget: SearchBudget = budget) -> list[LearnConfig]:
+        return [own for own in budget.settings(config, BinaryData.of(rows, None, False)) if own.by_evidence]
+
+    assert of_evidence(auto, bits) == [replace(auto, exchangeability="evidence")]
+    assert len(budget.settings(auto, BinaryData.of(bits))) == 1 + 4
+    assert of_evidence(auto, bits, replace(budget, evidence_cells=50 * 8)) != []
+    assert of_evidence(auto, bits, replace(budget, evidence_cells=50 * 8 - 1)) == []
+    assert of_evidence(auto, holes) == []
+    assert of_evidence(LearnConfig(), bits) == of_evidence(replace(auto, significance=0.1), bits) == []
+    asked = LearnConfig(exchangeability="evidence")
+    assert budget.settings(asked, BinaryData.of(holes)) == [asked]
+
+
+@pytest.mark.parametrize("trial_circuits", [1, 2])
+def test_validation_rows_weigh_ensembles_by_tests_and_by_evidence(trial_circuits: int) -> None:
+    rows, valid = BinaryData.of(blocks(600, 0)), ValidationRows.of(blocks(300, 1))
+    budget = SearchBudget((15.0,), (400,), finalists=1, trial_circuits=trial_circuits, circuits=2)
+    found = search(rows, LearnConfig(exchangeability="auto", min_instances=400), budget, seed=0, validation=valid)
+    assert {trial.config.by_evidence for trial in found.report.trials} == {True, False}
+    assert found.report.components[-1].kind == "evidence"
+    assert "evidence" in found.report.components[-1].setting
+    assert found.report.chosen.by_evidence
+    with_tests = search(rows, LearnConfig(min_instances=400), budget, seed=0, validation=valid)
+    assert [one.kind for one in with_tests.report.components] == ["ensemble"]
+    assert valid.score(found.graph) > valid.score(with_tests.graph)
 
 
 def test_validation_and_training_rows_are_all_rows() -> None:
@@ -201,7 +235,7 @@ def test_an_ensemble_has_both_structures_if_that_scores_better(better: bool) -> 
 def test_a_large_ensemble_begins_with_the_circuits_of_its_trial() -> None:
     data, validation = BinaryData.of(blocks(300, 8)), ValidationRows.of(blocks(300, 9))
     budget = replace(SMALL, both_structures=True, trial_circuits=2, circuits=4)
-    settings = budget.settings(LearnConfig())
+    settings = budget.settings(LearnConfig(), data)
     ensembles = Ensembles(SearchContext(data, validation, LearnConfig(), budget, None, lambda: None), 5)
     chosen = best_ensemble(ensembles.trials([Trial(config) for config in settings]))
     others = [chosen.config.conventional] if chosen.both_structures else []
@@ -277,7 +311,8 @@ def test_progress_ends_with_all_steps(budget: SearchBudget, with_valid: bool) ->
     search(data, LearnConfig(), budget, 0, validation=validation, progress=lambda done, of: told.append((done, of)))
     assert told[-1][0] == told[-1][1]
     assert told == sorted(told)
-    assert len(told) - 1 <= told[-1][1]  # not one step more than was said; the last call is none
+    whole = [done for done, _ in told if float(done).is_integer()]  # parts of steps are told where a step takes long
+    assert len(whole) - 1 <= told[-1][1]  # not one step more than was said; the last call is none
 
 
 def test_too_large_a_circuit_is_not_refined() -> None:
@@ -372,7 +407,7 @@ def test_models_with_deep_hclts_can_be_pickled() -> None:
 def test_estimator_keeps_the_search_and_forgets_it() -> None:
     X = blocks(300, 9)
     model = XSPN(quality="balanced", random_state=0).fit(X, X_valid=blocks(100, 10))
-    assert len(model.search_.trials) == 4
+    assert len(model.search_.trials) == 1 + 4  # evidence, and tests with each of four settings
     model.set_params(quality="fast").fit(X)
     assert not hasattr(model, "search_")
 

@@ -9,6 +9,7 @@ of them and where halves come from is left to those who know the columns.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import lgamma
 from operator import attrgetter
 from typing import Generic, Protocol, TypeVar
 
@@ -47,6 +48,11 @@ class ContextMixture(Generic[C]):
 
 
 evidence_of = attrgetter("evidence")
+
+
+def evidence_of_sizes(sizes: Sequence[float]) -> float:
+    """Return the log-evidence of how often each context occurs, all fractions being equally likely beforehand."""
+    return lgamma(len(sizes)) - lgamma(sum(sizes) + len(sizes)) + sum(lgamma(size + 1) for size in sizes)
 
 
 class ContextSearch(ABC, Generic[C, P]):
@@ -162,11 +168,13 @@ class ContextSearch(ABC, Generic[C, P]):
         of_sizes += gammaln(self.total + k) - gammaln(self.total + k - 1)
         return float(union - first.evidence - second.evidence + entropy + of_sizes)
 
-    def mixture(self, contexts: Sequence[C], responsibilities: FloatArray) -> ContextMixture[C]:
+    def mixture(
+        self, contexts: Sequence[C], responsibilities: FloatArray, entropy: float | None = None
+    ) -> ContextMixture[C]:
         """Return fitted contexts with their evidence: of each, of how often each occurs (a uniform prior), entropy."""
-        sizes = np.array([context.total for context in contexts])
-        of_sizes = gammaln(len(sizes)) - gammaln(sizes.sum() + len(sizes)) + gammaln(sizes + 1).sum()
-        entropy = -float(self.weights @ xlogy(responsibilities, responsibilities).sum(axis=1))
+        of_sizes = evidence_of_sizes([context.total for context in contexts])
+        if entropy is None:
+            entropy = -float(self.weights @ xlogy(responsibilities, responsibilities).sum(axis=1))
         evidence = float(sum(context.evidence for context in contexts) + of_sizes + entropy)
         return ContextMixture(tuple(contexts), responsibilities, evidence)
 

@@ -8,16 +8,35 @@ these (Cheeseman and Stutz, 1996): a lower bound in closed form.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
-from xspn.learning.blocks.context_search import MOST_CONTEXTS, ContextMixture, ContextSearch, evidence_of
+from xspn.core.exact import ROUNDING, best_of
+from xspn.learning.blocks.context_search import (
+    MOST_CONTEXTS,
+    ContextMixture,
+    ContextSearch,
+    evidence_of,
+    evidence_of_sizes,
+)
 from xspn.learning.blocks.laws import log_factorials_to
-from xspn.learning.blocks.mixtures import counts_of_blocks, em, laws_of_counts, log_prob_of_rows, plan_of, words_of
-from xspn.learning.blocks.pairs import equal_columns, information_with, sums_of_columns, sums_of_rows
-from xspn.learning.blocks.search import MOST_AT_ONCE, best_partition, log_prior
+from xspn.learning.blocks.mixtures import (
+    Plan,
+    beyond_the_mean,
+    counts_of_blocks,
+    draw_nearer,
+    em,
+    em_from,
+    laws_of_counts,
+    log_prob_of_rows,
+    plan_of,
+    standardized_counts,
+    words_of,
+)
+from xspn.learning.blocks.pairs import sums_of_columns, sums_of_rows, telling_variable
+from xspn.learning.blocks.search import MOST_AT_ONCE, blocks_of_bits, log_prior
 from xspn.learning.steps import step
 
 Array = Any
@@ -25,13 +44,14 @@ LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of less 
 LEAST_FRACTION = 1e-9  # of all rows; contexts of fewer have died out
 FEWEST_ROWS = 4.0  # contexts of fewer are not split
 LEAST_GAIN = 1.0  # nats of evidence, for a split to be tried on all rows
+WITHIN_REACH = 12.0  # nats below that, from which better blocks may still bring a split
 MOST_ROWS = 50_000  # in which contexts are looked for; what is found is fitted to all
 MOST_TRIAL_ROWS = 4_000  # in which a context is split
 MOST_TOLD = 500  # variables of which a variable may tell
 TOLERANCE = 1e-5  # of EM, in nats per row
 TRIAL_PASSES, PASSES, ROUNDS = 6, 8, 2
 RANDOM_STARTS, STARTS_ANEW = 2, 4
-ROWS_IN_FLOAT32 = 1 << 16  # whose counts are added up in it
+NO_BLOCKS = np.zeros(0, dtype=np.int64)
 MOST_STARTED_ANEW = 6  # from random rows; with more contexts such starts hardly ever win
 
 
@@ -68,6 +88,13 @@ class Context:
 
 
 Mixture = ContextMixture[Context]
+
+
+class Trial(NamedTuple):
+    """Contexts of which only their evidence and their responsibilities for rows are asked."""
+
+    evidence: float
+    responsibilities: FloatArray
 
 
 def one_context(bits: AnyArray, weights: FloatArray) -> Context:
@@ -199,30 +226,10 @@ class _Search(ContextSearch[Context, IntArray]):
 
     def blocks(self, start: IntArray | None = None) -> IntArray:
         """Return the block of each variable in the partition of best evidence, from single variables or from blocks."""
-        # What is found shall not depend on the order of columns: they are looked at from rare to frequent ones.
-        ones, beside = sums_of_columns(self.bits, self.weights)
-        order = np.lexsort((beside, ones))
-        columns = np.ascontiguousarray(self.bits.T[order])
         if start is None and len(self.weights) > MOST_ROWS:
             start = self.sample(MOST_ROWS).blocks()
-        if start is None:
-            own = equal_columns(columns)
-        else:
-            _, first, which = np.unique(start[order], return_index=True, return_inverse=True)
-            own = first[which.ravel()]
-        found = best_partition(columns, self.weights, self._pairs(columns), self.log_factorials, own)
-        label = np.empty_like(order)
-        label[order] = order[found]
-        return np.asarray(np.unique(label, return_inverse=True)[1])
-
-    def _pairs(self, columns: AnyArray) -> FloatArray:
-        """Return how often two variables are one together; columns are variables here."""
-        found = np.zeros((len(columns), len(columns)))
-        for start in range(0, len(self.weights), ROWS_IN_FLOAT32):
-            some = slice(start, start + ROWS_IN_FLOAT32)
-            rooted = np.multiply(columns[:, some], np.sqrt(self.weights[some]).astype(np.float32), dtype=np.float32)
-            found += rooted @ rooted.T  # half the work of a product of two different arrays
-        return found
+        from_blocks = NO_BLOCKS if start is None else start
+        return np.asarray(blocks_of_bits(self.bits, self.weights, self.log_factorials, from_blocks))
 
     def fitted(self, label: IntArray, weights: FloatArray) -> Context:
         """Fit the laws of given blocks to the rows under given weights."""
@@ -233,23 +240,34 @@ class _Search(ContextSearch[Context, IntArray]):
         return Context(label, plan.first, counts, law, table, of_label, float(weights.sum()))
 
     def fit(
-        self, responsibilities: FloatArray, passes: int, rounds: int, start: Sequence[IntArray] | None = None
+        self,
+        responsibilities: FloatArray,
+        passes: int,
+        rounds: int,
+        start: Sequence[IntArray] | None = None,
+        least: float = -np.inf,
     ) -> Mixture:
-        """Alternate between finding the blocks of each context and EM, as long as the evidence gains."""
+        """Alternate between finding the blocks of each context and EM, as long as the evidence gains.
+
+        What has less than the `least` evidence after a round is given up.
+        """
         best: Mixture | None = None
         labels: list[IntArray | None] = [None] * responsibilities.shape[1] if start is None else list(start)
         for _ in range(rounds):
             alive = self.weights @ responsibilities > LEAST_FRACTION * self.total  # contexts may die out
-            masses = [self.weights * own for own in responsibilities[:, alive].T]
+            responsibilities = responsibilities[:, alive]
             starts = [label for label, still in zip(labels, alive.tolist(), strict=True) if still]
-            contexts = [
-                self.fitted(self.part(own)[0].blocks(label), own) for label, own in zip(starts, masses, strict=True)
+            own = [
+                self.part(self.weights * part)[0].blocks(label)
+                for label, part in zip(starts, responsibilities.T, strict=True)
             ]
-            found = self._em(contexts, passes)
+            found = self.fit_blocks(own, responsibilities, passes)
             if best is not None and found.evidence < best.evidence + 1e-3:
                 break
             best, responsibilities = found, found.responsibilities
             labels = [context.label for context in found.contexts]
+            if best.evidence < least:
+                break
         assert best is not None
         return best
 
@@ -265,35 +283,48 @@ class _Search(ContextSearch[Context, IntArray]):
         """Find the blocks of each context anew and fit all by EM, from first responsibilities."""
         return self.fit(responsibilities, PASSES, ROUNDS)
 
-    def fit_blocks(self, blocks: Sequence[IntArray], responsibilities: FloatArray) -> Mixture:
+    def fit_blocks(self, blocks: Sequence[IntArray], responsibilities: FloatArray, passes: int = PASSES) -> Mixture:
         """Fit contexts whose blocks are known by EM, from first responsibilities."""
-        return self._em(
-            [self.fitted(label, self.weights * own) for label, own in zip(blocks, responsibilities.T, strict=True)],
-            PASSES,
-        )
+        labels, tolerance = np.stack(blocks), TOLERANCE * self.total
+        start = np.ascontiguousarray(responsibilities)
+        own = labels[:, self.order]
+        found = em_from(self.words, self.weights, own, start, self.log_factorials, passes, tolerance)
+        return self._as_mixture(labels, *found)
 
-    def with_blocks(self, label: IntArray, responsibilities: FloatArray) -> Mixture:
-        """Return contexts that all have the same blocks."""
-        contexts = [self.fitted(label, self.weights * own) for own in responsibilities.T]
-        return self._em(contexts, TRIAL_PASSES)
-
-    def _em(self, contexts: list[Context], passes: int) -> Mixture:
-        """Fit the laws and the weights of contexts whose blocks are known."""
-        plan = plan_of(np.stack([c.label[self.order] for c in contexts]))
-        table = np.concatenate([c.table for c in contexts])
-        totals = np.array([c.total for c in contexts])
-        tolerance = TOLERANCE * self.total
-        found = em(self.words, self.weights, plan, table, totals, self.log_factorials, passes, tolerance)
-        responsibilities, counts, law, table, evidence, totals = found
-        fitted = []
-        for k, c in enumerate(contexts):
-            start, end = plan.blocks[k], plan.blocks[k + 1]
-            own = slice(plan.first[start], plan.first[end])
-            first = plan.first[start : end + 1] - plan.first[start]
-            of_label = float(evidence[k]) + log_prior(c.label)
-            fitted.append(Context(c.label, first, counts[own], law[start:end], table[own], of_label, float(totals[k])))
+    def with_blocks(self, label: IntArray, responsibilities: FloatArray) -> Trial:
+        """Fit contexts that all have the same blocks."""
+        k = responsibilities.shape[1]
+        own, tolerance = label[None, self.order].repeat(k, axis=0), TOLERANCE * self.total
+        start = np.ascontiguousarray(responsibilities)
+        _, found = em_from(self.words, self.weights, own, start, self.log_factorials, TRIAL_PASSES, tolerance)
+        fitted, *_, evidence, totals, entropy = found
         step()
-        return self.mixture(fitted, responsibilities)
+        of_counts = float(evidence.sum()) + k * log_prior(label)
+        return Trial(of_counts + evidence_of_sizes(totals.tolist()) + entropy, fitted)
+
+    def _em(self, contexts: Sequence[Context], passes: int) -> Mixture:
+        """Go on with EM for contexts that were fitted to these rows, or to some of them."""
+        labels, tolerance = np.stack([context.label for context in contexts]), TOLERANCE * self.total
+        table = np.concatenate([context.table for context in contexts])
+        totals = np.array([context.total for context in contexts])
+        own = labels[:, self.order]
+        found = em(self.words, self.weights, own, table, totals, self.log_factorials, passes, tolerance)
+        return self._as_mixture(labels, *found)
+
+    def _as_mixture(self, labels: IntArray, plan: Plan, fitted: tuple[Any, ...]) -> Mixture:
+        """Return what EM found."""
+        responsibilities, counts, law, table, evidence, totals, entropy = fitted
+        contexts = []
+        for k, label in enumerate(labels):
+            start, end = plan.blocks[k], plan.blocks[k + 1]
+            first = plan.first[start : end + 1]
+            own = slice(first[0], first[-1])
+            of_label = float(evidence[k]) + log_prior(label)
+            contexts.append(
+                Context(label, first - first[0], counts[own], law[start:end], table[own], of_label, float(totals[k]))
+            )
+        step()
+        return self.mixture(contexts, responsibilities, entropy)
 
     def split(self, context: Context, weights: FloatArray, rng: np.random.Generator) -> Mixture | None:
         """Return the two halves of a context, by the best of several starts, for all rows; None if none pays."""
@@ -305,14 +336,16 @@ class _Search(ContextSearch[Context, IntArray]):
         if not starts:
             return None
         # The best of them with the blocks of the whole gets blocks of its own.
-        rough = max((part.with_blocks(context.label, start) for start in starts), key=evidence_of)
+        rough = best_of((part.with_blocks(context.label, start) for start in starts), evidence_of)
         least = part.fitted(context.label, part.weights).evidence + LEAST_GAIN
-        best = part.fit(rough.responsibilities, TRIAL_PASSES, self.rounds)
+        best = part.fit(rough.responsibilities, TRIAL_PASSES, self.rounds, least=least - WITHIN_REACH)
         if best.evidence < least:
             by_frequency = part.split_by_frequency(context)
-            if by_frequency is None or by_frequency.evidence < least:
+            if by_frequency is None or by_frequency[1].evidence < least:
                 return None
-            best = max(by_frequency, part.fit(by_frequency.responsibilities, TRIAL_PASSES, 1), key=evidence_of)
+            label, trial = by_frequency
+            shared = part.fit_blocks([label, label], trial.responsibilities, 1)
+            best = best_of((shared, part.fit(trial.responsibilities, TRIAL_PASSES, 1)), evidence_of)
         if len(best.contexts) < 2:
             return None
         if part is not whole:
@@ -332,9 +365,9 @@ class _Search(ContextSearch[Context, IntArray]):
         starts = [part.nearest_of(part.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]
         starts = [start for start in starts if part.has_all(start)]
         if starts and self.rounds == 1:  # the best of them, as in a split, has to do
-            starts = [max((part.with_blocks(alone.label, own) for own in starts), key=evidence_of).responsibilities]
+            starts = [best_of((part.with_blocks(alone.label, own) for own in starts), evidence_of).responsibilities]
         fitted = [part.fit(start, PASSES, self.rounds) for start in starts]
-        best = max(fitted, key=evidence_of, default=found)
+        best = best_of(fitted, evidence_of) if fitted else found
         if part is not self:
             best = self._em(list(best.contexts), PASSES)
         return best if best.evidence > found.evidence else None
@@ -346,61 +379,46 @@ class _Search(ContextSearch[Context, IntArray]):
         most of the others; by the nearer of two random rows, in the counts of blocks and in single bits.
         """
         features = self.counts_of(context)
-        beyond = features @ self._main_direction(features) > 0
+        beyond = beyond_the_mean(features, self.weights)
         told = self.bits[:, self._telling_variable()] == 1
         by_rows = [self.nearest_of(self.bits if s % 2 else features, 2, rng) for s in range(RANDOM_STARTS)]
         return [_as_halves(beyond), _as_halves(told), *by_rows]
 
-    def split_by_frequency(self, context: Context) -> Mixture | None:
-        """Split rows by whether their ones are among the more frequent variables of their blocks.
+    def split_by_frequency(self, context: Context) -> tuple[IntArray, Trial] | None:
+        """Split rows by whether their ones are among the more frequent variables of their blocks; return these, too.
 
         Of variables that exclude each other nothing else tells frequent from rare ones: no pair, and no count.
         """
         ones, _ = sums_of_columns(self.bits, self.weights)
         above = ones - (np.bincount(context.label, ones) / np.bincount(context.label))[context.label]
         among = self.bits @ above
-        halves = _as_halves(among > self.weights @ among / self.total)
+        mean = float(self.weights @ among) / self.total
+        halves = _as_halves(among > mean + ROUNDING * (1.0 + abs(mean)))
         if not self.has_all(halves):
             return None
         label = np.unique(2 * context.label + (above > 0), return_inverse=True)[1].ravel()
-        return self.with_blocks(label, halves)
+        return label, self.with_blocks(label, halves)
 
     def counts_of(self, context: Context) -> FloatArray:
         """Return the count of ones in each block, on the scale of its spread: (rows, blocks)."""
-        members = np.eye(len(context.first) - 1)[context.label]
-        counts = self.bits @ members
-        mean = self.weights @ counts / self.total
-        spread = np.sqrt(self.weights @ (counts - mean) ** 2 / self.total)
-        return np.asarray((counts - mean) / np.where(spread > 0, spread, 1.0))
-
-    def _main_direction(self, features: FloatArray) -> FloatArray:
-        direction = 1.0 + 0.1 * np.arange(features.shape[1]) / features.shape[1]
-        for _ in range(15):  # power iteration; a rough direction will do
-            direction = features.T @ (self.weights * (features @ direction))
-            direction /= max(float(np.linalg.norm(direction)), 1e-300)
-        return np.asarray(direction)
+        return np.asarray(standardized_counts(self.words, self.weights, plan_of(context.label[None, self.order])))
 
     def _telling_variable(self) -> int:
         """Return the variable of most mutual information with the others, or with many of them if there are more."""
-        n = self.bits.shape[1]
-        others = self.order[:: -(-n // MOST_TOLD)]
-        root = np.sqrt(self.weights).astype(np.float32)
-        rooted = self.bits * root[:, None]
-        ones, _ = sums_of_columns(self.bits, self.weights)
-        told = information_with(rooted.T @ rooted[:, others], ones, others, self.total)
-        return int(np.argmax(told))
+        others = self.order[:: -(-self.bits.shape[1] // MOST_TOLD)]
+        return int(telling_variable(self.bits, self.weights, others))
 
     def nearest_of(self, features: AnyArray, k: int, rng: np.random.Generator) -> FloatArray:
         """Assign each row to the nearest of k random rows, drawn far from each other (k-means++): (rows, k)."""
-        row = features[int(rng.choice(len(features), p=self.weights / self.total))]
-        distances = [((features - row.astype(np.float64)) ** 2).sum(axis=1)]
-        for _ in range(k - 1):
-            chance = self.weights * np.min(distances, axis=0)
-            if chance.sum() == 0:  # fewer different rows than clusters
+        chance = np.cumsum(self.weights)
+        nearest, distance = np.zeros(len(features), dtype=np.int64), np.full(len(features), np.inf)
+        for cluster in range(k):
+            if chance[-1] == 0:  # fewer different rows than clusters
                 break
-            row = features[int(rng.choice(len(features), p=chance / chance.sum()))]
-            distances.append(((features - row.astype(np.float64)) ** 2).sum(axis=1))
-        return np.asarray(np.eye(k)[np.argmin(distances, axis=0)])
+            row = int(np.searchsorted(chance, rng.random() * chance[-1], side="right"))
+            draw_nearer(features, min(row, len(features) - 1), cluster, nearest, distance)
+            chance = np.cumsum(self.weights * distance)
+        return np.asarray(np.eye(k)[nearest])
 
 
 def _as_halves(own: AnyArray) -> FloatArray:

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xspn.core.compilation import kept
-from xspn.learning.blocks.laws import evidence_of_bit, evidence_of_counts
-from xspn.learning.blocks.pairs import leader_of
+from xspn.learning.blocks.laws import PRIOR_MASS, evidence_of_bit, evidence_of_pair, evidence_with
+from xspn.learning.blocks.pairs import equal_columns, leader_of, ones_together, sorted_columns, sums_of_columns
 
 Array = Any
 SWEEPS = 30
@@ -40,6 +40,9 @@ class Blocks(NamedTuple):
     pairs: Array  # how often two variables are one together
     alone: Array  # the evidence of each variable on its own
     log_factorials: Array  # log t! at [t]
+    of_total: float  # log Γ(N + 1), N being the total
+    of_none: Array  # log Γ(1 / (n + 1)) at [n]
+    of_draws: Array  # log Γ(n N + 1) at [n]
     label: Array  # the block of each variable
     size: Array  # of each block
     count: Array  # the number of ones of each block in each row: (blocks, rows)
@@ -51,7 +54,41 @@ class Blocks(NamedTuple):
     histogram: Array  # a workspace
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
+def blocks_of_bits(bits: Array, weights: Array, log_factorials: Array, start: Array) -> Array:
+    """Return the block of each variable in the partition of best evidence, numbered from 0.
+
+    What is found does not depend on the order of columns: they are looked at from rare to frequent ones.
+
+    Args:
+        bits: Zeros and ones: (rows, variables).
+        weights: The weight of each row.
+        log_factorials: log t! at [t].
+        start: The block of each variable to start from; empty, to start from single variables.
+    """
+    n = bits.shape[1]
+    ones, beside = sums_of_columns(bits, weights)
+    order, columns = sorted_columns(bits, ones, beside)
+    own = equal_columns(columns)
+    if len(start) > 0:
+        first = np.full(start.max() + 1, -1)
+        for j in range(n):
+            block = start[order[j]]
+            if first[block] < 0:
+                first[block] = j
+            own[j] = first[block]
+    found = best_partition(columns, weights, ones_together(columns, weights), log_factorials, own)
+    number, label = np.zeros(n, np.int64), np.empty(n, np.int64)
+    for j in range(n):
+        label[order[j]] = order[found[j]]
+        number[order[found[j]]] = 1
+    number = np.cumsum(number) - 1
+    for j in range(n):
+        label[j] = number[label[j]]
+    return label
+
+
+@kept(nogil=True, error_model="numpy")
 def best_partition(bits: Array, weights: Array, pairs: Array, log_factorials: Array, start: Array) -> Array:
     """Return the block of each variable.
 
@@ -63,15 +100,17 @@ def best_partition(bits: Array, weights: Array, pairs: Array, log_factorials: Ar
         start: The block of each variable to start from, named by one of its variables.
     """
     n, total = len(bits), weights.sum()
-    alone = np.empty(n)
+    alone, of_none, of_draws = np.empty(n), np.empty(n + 2), np.empty(n + 2)
     for j in range(n):
         alone[j] = evidence_of_bit(pairs[j, j], max(total - pairs[j, j], 0.0))
+    for m in range(n + 2):
+        of_none[m], of_draws[m] = lgamma(PRIOR_MASS / (m + 1)), lgamma(m * total + 1.0)
     label, size = start.copy(), np.zeros(n, np.int64)
     count, ones = np.zeros(bits.shape, np.int16), np.zeros(n)
     clock, changed, looked = np.zeros(1, np.int64), np.zeros(n, np.int64), np.full(n, -1)
     blocks = Blocks(
-        bits, weights, total, pairs, alone, log_factorials, label, size, count, alone.copy(), ones,
-        clock, changed, looked, np.zeros(n + 2),
+        bits, weights, total, pairs, alone, log_factorials, lgamma(total + PRIOR_MASS), of_none, of_draws,
+        label, size, count, alone.copy(), ones, clock, changed, looked, np.zeros(n + 2),
     )  # fmt: skip
     for j in range(n):
         count[label[j]] += bits[j]
@@ -95,7 +134,7 @@ def best_partition(bits: Array, weights: Array, pairs: Array, log_factorials: Ar
     return _or_trivial(blocks)
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _neighborhoods(blocks: Blocks) -> list[Array]:
     """Return blocks in lists of which each is to be merged on its own.
 
@@ -126,7 +165,7 @@ def _neighborhoods(blocks: Blocks) -> list[Array]:
     return [order[len(order) * k // n_lists : len(order) * (k + 1) // n_lists] for k in range(n_lists)]
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _association(total: float, x: float, y: float, both: float) -> float:
     """Return about how many nats the dependence of two variables is worth, less what their different means cost."""
     squared = (both - x * y / total) ** 2
@@ -139,7 +178,7 @@ def _association(total: float, x: float, y: float, both: float) -> float:
     return 0.5 * total * dependence - against
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _or_trivial(blocks: Blocks) -> Array:
     """Return the partition found, or all variables alone or in one block if that is better: merging may miss both."""
     n = len(blocks.label)
@@ -151,14 +190,14 @@ def _or_trivial(blocks: Blocks) -> Array:
     for r in range(len(ones)):
         histogram[ones[r]] += blocks.weights[r]
     alone, together = np.arange(n), np.zeros(n, np.int64)
-    whole, _ = evidence_of_counts(histogram, n, blocks.log_factorials)
+    whole = _evidence(blocks, histogram, n)
     value_alone, value_together = blocks.alone.sum() + log_prior(alone), whole + log_prior(together)
     if max(value_alone, value_together) <= found + 1e-6:
         return blocks.label
     return alone if value_alone > value_together else together
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _evidence_of_all(blocks: Blocks) -> float:
     found = log_prior(blocks.label)
     for b in range(len(blocks.size)):
@@ -167,17 +206,24 @@ def _evidence_of_all(blocks: Blocks) -> float:
     return found
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _evidence_of(blocks: Blocks, b: int) -> float:
     m = blocks.size[b]
     histogram = np.zeros(m + 1)
     for r in range(len(blocks.weights)):
         histogram[blocks.count[b, r]] += blocks.weights[r]
-    found, _ = evidence_of_counts(histogram, m, blocks.log_factorials)
+    return _evidence(blocks, histogram, m)
+
+
+@kept(nogil=True, error_model="numpy")
+def _evidence(blocks: Blocks, histogram: Array, m: int) -> float:
+    """Return the evidence of a block of m variables whose counts have this histogram."""
+    none, draws = blocks.of_none[m], blocks.of_draws[m]
+    found, _ = evidence_with(histogram, m, blocks.log_factorials, blocks.of_total, none, draws)
     return float(found)
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def log_prior(label: Array) -> float:
     """Return the log-probability of a partition beforehand: log of s! Π (m_b − 1)! / (n! (n + 1))."""
     n = len(label)
@@ -193,7 +239,7 @@ def log_prior(label: Array) -> float:
     return found + lgamma(single + 1.0)
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _merge(blocks: Blocks, some: Array) -> None:
     """Merge the two of some blocks whose union has the best evidence, as long as that gains.
 
@@ -202,10 +248,7 @@ def _merge(blocks: Blocks, some: Array) -> None:
     blocks are one, its gains with others are guessed from theirs, and computed when they come first.
     """
     n, linked = len(some), _linked(blocks, some)
-    gain, guessed = np.full((n, n), IMPOSSIBLE), np.zeros((n, n), np.bool_)
-    for i in range(n):
-        for j in range(i):
-            gain[i, j] = gain[j, i] = _gain_of_merging(blocks, some, linked, i, j)
+    gain, guessed = _gains_of_merging(blocks, some, linked), np.zeros((n, n), np.bool_)
     partner, alive, into = np.empty(n, np.int64), np.ones(n, np.bool_), np.arange(n)
     for i in range(n):
         partner[i] = np.argmax(gain[i])  # the best one of each block
@@ -264,7 +307,7 @@ def _merge(blocks: Blocks, some: Array) -> None:
             blocks.label[j] = place[blocks.label[j]]
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _linked(blocks: Blocks, some: Array) -> Array:
     """Return how often a variable of one block is one together with a variable of another: (blocks, blocks)."""
     place = np.full(len(blocks.label), -1)
@@ -280,51 +323,65 @@ def _linked(blocks: Blocks, some: Array) -> Array:
     return linked
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _set_gain(gain: Array, guessed: Array, partner: Array, a: int, b: int, value: float) -> None:
     gain[a, b] = gain[b, a] = value
     guessed[a, b] = guessed[b, a] = False
     partner[a], partner[b] = np.argmax(gain[a]), np.argmax(gain[b])
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _prior_gain(m: int, k: int) -> float:
     return lgamma(float(m + k)) - lgamma(float(m)) - lgamma(float(k))
 
 
-@kept(nogil=True)
-def _gain_of_merging(blocks: Blocks, some: Array, linked: Array, i: int, j: int) -> float:
-    """Return the gain of merging two of some blocks, in whose variables ones come together as often as `linked` says.
+@kept(nogil=True, error_model="numpy")
+def _gains_of_merging(blocks: Blocks, some: Array, linked: Array) -> Array:
+    """Return the gain of merging every two of some blocks, in whose variables ones come together so often.
 
     Of two single variables these numbers are all that is needed.
     """
+    n, total, of_total = len(some), blocks.total, blocks.of_total
+    size, own = blocks.size[some], blocks.evidence[some]
+    of_none, of_draws = blocks.of_none[2], blocks.of_draws[2]
+    gain = np.full((n, n), IMPOSSIBLE)
+    for i in range(n):
+        x = linked[i, i]
+        for j in range(i):
+            if size[i] > 1 or size[j] > 1:
+                gain[i, j] = _gain_of_merging(blocks, some, linked, i, j)
+                continue
+            y, both = linked[j, j], linked[i, j]
+            if _may_be_one(total, x, y, x, y, both):
+                one = max(x + y - 2.0 * both, 0.0)
+                union = evidence_of_pair(max(total - one - both, 0.0), one, both, of_total, of_none, of_draws)
+                gain[i, j] = union - own[i] - own[j]
+    for i in range(n):
+        for j in range(i):
+            gain[j, i] = gain[i, j]
+    return gain
+
+
+@kept(nogil=True, error_model="numpy")
+def _gain_of_merging(blocks: Blocks, some: Array, linked: Array, i: int, j: int) -> float:
+    """Return the gain of merging two of some blocks that are not both single variables."""
     a, b, total = some[i], some[j], blocks.total
     m, k = blocks.size[a], blocks.size[b]
+    x, y = blocks.ones[a] / m, blocks.ones[b] / k
+    if not _may_be_one(total, x, y, linked[i, i] / m / m, linked[j, j] / k / k, linked[i, j] / m / k):
+        return IMPOSSIBLE
     histogram = blocks.histogram[: m + k + 1]
-    if m == 1 and k == 1:
-        x, y, both = linked[i, i], linked[j, j], linked[i, j]
-        if not _may_be_one(total, x, y, x, y, both):
-            return IMPOSSIBLE
-        histogram[2] = both
-        histogram[1] = max(x + y - 2.0 * both, 0.0)
-        histogram[0] = max(total - histogram[1] - both, 0.0)
-    else:
-        x, y = blocks.ones[a] / m, blocks.ones[b] / k
-        if not _may_be_one(total, x, y, linked[i, i] / m / m, linked[j, j] / k / k, linked[i, j] / m / k):
-            return IMPOSSIBLE
-        histogram[:] = 0.0
-        for r in range(len(blocks.weights)):
-            histogram[blocks.count[a, r] + blocks.count[b, r]] += blocks.weights[r]
-    union, _ = evidence_of_counts(histogram, m + k, blocks.log_factorials)
+    _count_sums(blocks.count[a], blocks.count[b], blocks.weights, histogram)
+    union = _evidence(blocks, histogram, m + k)
     return float(union - blocks.evidence[a] - blocks.evidence[b] + _prior_gain(m, k))
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _may_be_one(total: float, x1: float, y1: float, xx: float, yy: float, xy: float) -> bool:
     return _likeness(total, x1, y1, xx, yy, xy) > IMPOSSIBLE
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _likeness(total: float, x1: float, y1: float, xx: float, yy: float, xy: float) -> float:
     """Return how much better two blocks might do as one, roughly, from moments that are not divided by N.
 
@@ -345,7 +402,7 @@ def _likeness(total: float, x1: float, y1: float, xx: float, yy: float, xy: floa
     return dependence - against
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _dissolve(blocks: Blocks) -> bool:
     """Dissolve blocks that are worth less than their variables alone, the worst one first; tell whether any was."""
     n, changed = len(blocks.label), False
@@ -369,7 +426,7 @@ def _dissolve(blocks: Blocks) -> bool:
             _settle(blocks, int(variable), _empty(blocks), blocks.alone[variable])
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _number_alone(blocks: Blocks) -> int:
     single = 0
     for m in blocks.size:
@@ -378,7 +435,7 @@ def _number_alone(blocks: Blocks) -> int:
     return single
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _empty(blocks: Blocks) -> int:
     for b in range(len(blocks.size)):
         if blocks.size[b] == 0:
@@ -386,7 +443,7 @@ def _empty(blocks: Blocks) -> int:
     return -1
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _settle(blocks: Blocks, j: int, b: int, evidence: float) -> None:
     """Put a variable, taken from its block before, into another block."""
     if blocks.size[b] == 0:
@@ -401,7 +458,7 @@ def _settle(blocks: Blocks, j: int, b: int, evidence: float) -> None:
     blocks.changed[b] = blocks.clock[0]
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _move(blocks: Blocks) -> bool:
     """Move each variable to the block where it is worth most, or let it stand alone; tell whether any was moved.
 
@@ -424,7 +481,7 @@ def _move(blocks: Blocks) -> bool:
         home, since = blocks.label[j], blocks.looked[j]
         if blocks.changed[home] > since:
             since = -1
-        elif blocks.changed.max() <= since:
+        elif blocks.clock[0] <= since:
             continue
         blocks.looked[j] = blocks.clock[0]
         m, own = blocks.size[home], pairs[j, j]
@@ -472,7 +529,7 @@ def _move(blocks: Blocks) -> bool:
     return moved
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _log_prior_of_joining(k: int, single: int) -> float:
     """Return what the prior gains by a variable that joins a block of k others, or none, beside so many single ones."""
     if k == 0:
@@ -480,32 +537,37 @@ def _log_prior_of_joining(k: int, single: int) -> float:
     return -log(float(single)) if k == 1 else log(float(k))
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _evidence_joined(blocks: Blocks, j: int, b: int) -> float:
     """Return the evidence of a block with one variable more."""
-    k = blocks.size[b]
-    histogram = blocks.histogram[: k + 2]
-    histogram[:] = 0.0
-    for r in range(len(blocks.weights)):
-        histogram[blocks.count[b, r] + blocks.bits[j, r]] += blocks.weights[r]
-    found, _ = evidence_of_counts(histogram, k + 1, blocks.log_factorials)
-    return float(found)
+    k = blocks.size[b] + 1
+    histogram = blocks.histogram[: k + 1]
+    _count_sums(blocks.count[b], blocks.bits[j], blocks.weights, histogram)
+    return _evidence(blocks, histogram, k)
 
 
-@kept(nogil=True)
+@kept(nogil=True, error_model="numpy")
 def _evidence_without(blocks: Blocks, j: int) -> float:
     """Return the evidence of a variable's block without it."""
     home = blocks.label[j]
-    m = blocks.size[home]
-    if m == 1:
+    k = blocks.size[home] - 1
+    if k == 0:
         return 0.0
-    if m == 2:
+    if k == 1:
         for i in range(len(blocks.label)):
             if i != j and blocks.label[i] == home:
                 return float(blocks.alone[i])
-    histogram = blocks.histogram[:m]
+    histogram = blocks.histogram[: k + 1]
+    count, bits, weights = blocks.count[home], blocks.bits[j], blocks.weights
     histogram[:] = 0.0
-    for r in range(len(blocks.weights)):
-        histogram[blocks.count[home, r] - blocks.bits[j, r]] += blocks.weights[r]
-    found, _ = evidence_of_counts(histogram, m - 1, blocks.log_factorials)
-    return float(found)
+    for r in range(len(weights)):
+        histogram[count[r] - bits[r]] += weights[r]
+    return _evidence(blocks, histogram, k)
+
+
+@kept(nogil=True, error_model="numpy")
+def _count_sums(count: Array, other: Array, weights: Array, histogram: Array) -> None:
+    """Fill in the weight of the rows in which two counts have each sum."""
+    histogram[:] = 0.0
+    for r in range(len(weights)):
+        histogram[count[r] + other[r]] += weights[r]

@@ -11,6 +11,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.errors import ParameterError
+from xspn.core.exact import ROUNDING, best_of, first_of_largest, nearest
 from xspn.learning.blocks.context_search import MOST_CONTEXTS, ContextMixture, ContextSearch, evidence_of
 from xspn.learning.blocks.table_products import Product, ProductRows, Structure
 from xspn.learning.steps import step
@@ -211,9 +212,9 @@ class _Search(ContextSearch[Product, Structure]):
         structures = {context.structure.joint: context.structure, False: replace(context.structure, joint=False)}
         fitted = []
         for structure in structures.values():
-            rough = max((tried._em([structure] * 2, start, ROUGH_PASSES) for start in starts), key=evidence_of)
+            rough = best_of((tried._em([structure] * 2, start, ROUGH_PASSES) for start in starts), evidence_of)
             fitted.append(tried.fit(rough.responsibilities, TRIAL_PASSES, ROUNDS))
-        best = max(fitted, key=evidence_of)
+        best = best_of(fitted, evidence_of)
         if tried is not self and tried._gain(best, context) >= least_gain:
             best, tried = self.fit(self.responsibilities(best.contexts)[0], TRIAL_PASSES, ROUNDS), self
         return best if len(best.contexts) > 1 and tried._gain(best, context) >= least_gain else None
@@ -230,7 +231,7 @@ class _Search(ContextSearch[Product, Structure]):
         spaces = [tried.rows.features(tried.rows.best_structure()), tried.columns()]
         starts = [tried.nearest_of(spaces[s % 2], k, rng) for s in range(STARTS_ANEW)]
         fitted = [tried.fit(start, PASSES, ROUNDS) for start in starts if tried.has_all(start)]
-        best = max(fitted, key=evidence_of, default=found)
+        best = best_of(fitted, evidence_of) if fitted else found
         if tried is not self and fitted:
             now = tried._em([context.structure for context in found.contexts], found.responsibilities[own], passes=1)
             if best.evidence <= now.evidence:
@@ -248,11 +249,11 @@ class _Search(ContextSearch[Product, Structure]):
         features = self.rows.features(context.structure)
         correlations = features.T @ (features * self.weights[:, None]) / self.total
         directions = [_main_direction(correlations), np.eye(len(correlations))[_telling(correlations)]]
-        sides = [features @ direction > 0 for direction in directions]
+        sides = [features @ direction > ROUNDING for direction in directions]
         spaces = [features, self.columns()]
         by_rows = [self.nearest_of(spaces[s % 2], 2, rng) for s in range(RANDOM_STARTS)]
         cuts = self.rows.cuts(features)
-        sides += [max(cuts, key=lambda inside: self._evidence_of_cut(context, inside))] if cuts else []
+        sides += [best_of(cuts, lambda inside: self._evidence_of_cut(context, inside))] if cuts else []
         return [*(np.stack([~own, own], axis=1).astype(np.float64) for own in sides), *by_rows]
 
     def _evidence_of_cut(self, context: Product, inside: BoolArray) -> float:
@@ -273,18 +274,19 @@ class _Search(ContextSearch[Product, Structure]):
                 break
             centers.append(features[int(rng.choice(len(features), p=chance / chance.sum()))])
             distances.append(((features - centers[-1]) ** 2).sum(axis=1))
-        nearest = np.eye(k)[np.argmin(distances, axis=0)]
+        own = np.eye(k)[nearest(np.array(distances))]
         for _ in range(MOVES_OF_CENTERS):
-            masses = nearest * self.weights[:, None]
+            masses = own * self.weights[:, None]
             means = (masses.T @ features) / np.maximum(masses.sum(axis=0), 1e-300)[:, None]
-            nearest = np.eye(k)[np.argmin((means**2).sum(axis=1) - 2 * features @ means.T, axis=1)]
-        return np.asarray(nearest)
+            own = np.eye(k)[nearest((means**2).sum(axis=1)[:, None] - 2 * means @ features.T)]
+        return np.asarray(own)
 
 
 def _main_direction(correlations: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.eigh(correlations)[1][:, -1])
+    direction = np.linalg.eigh(correlations)[1][:, -1]
+    return np.asarray(direction * np.sign(direction[first_of_largest(np.abs(direction))]))  # either sign would do
 
 
 def _telling(correlations: FloatArray) -> int:
     """Return the feature that is most correlated with the others, in all."""
-    return int(np.argmax((correlations**2).sum(axis=0) - np.diag(correlations) ** 2))
+    return first_of_largest((correlations**2).sum(axis=0) - np.diag(correlations) ** 2)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from xspn.core.arrays import FloatArray
+from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.exact import ROUNDING
 from xspn.learning.clustering.base import Rule, Split, clusterings, em_of_two_clusters, gain_of_labels
 from xspn.learning.clustering.products import PSEUDO_COUNT, Encoded, ProductSums
 from xspn.learning.clustering.variable import variable_split, variable_splits
@@ -25,6 +26,7 @@ BIT_STARTS, BIT_ITERATIONS = 3, 30
 N_STARTS, MAX_ITERATIONS = 4, 40  # for columns of any types
 N_RANDOM_STARTS = 3  # of mixtures of normal distributions
 SURE = 0.99  # a responsibility beyond it counts as 1
+MOST_IN_DOUBLES = 1 << 22  # cells; of more the rounding of floats half as long is next to nothing
 
 
 def best_split(summary: BinarySummary, seed: int) -> Split | None:
@@ -55,9 +57,9 @@ def bernoulli_split(summary: BinarySummary, seed: int) -> Split | None:
     rng = np.random.default_rng(seed)
     best, best_rule, best_ll = None, None, -np.inf
     for start in range(BIT_STARTS):
-        second = _main_direction_of_bits(summary, cells) if start == 0 else _two_rows_of_bits(cells, weights, rng)
+        second = _main_direction_of_bits(summary, bits) if start == 0 else _two_rows_of_bits(cells, weights, rng)
         ll, posterior, rule = _em_of_bits(bits, weights, second)
-        if ll > best_ll:
+        if ll > best_ll + ROUNDING * (1.0 + abs(ll)):  # the same clusters in another order are no better
             best, best_rule, best_ll = posterior, rule, ll
     labels = (best > 0.5).astype(np.int64) if best is not None else np.zeros(len(cells), np.int64)
     if not 0 < labels.sum() < len(labels):
@@ -68,32 +70,37 @@ def bernoulli_split(summary: BinarySummary, seed: int) -> Split | None:
 
 @dataclass(frozen=True, eq=False)
 class _Bits:
-    """Cells for matrix products: 1 where a bit is one, and 1 where it is seen (None if all are)."""
+    """Cells for matrix products: 1 where a bit is one, and 1 where it is seen (None if all are).
 
-    ones: NDArray[np.float32]
-    seen: NDArray[np.float32] | None
+    In doubles: EM multiplies what rounding leaves, and where rows are few another kernel would find other clusters.
+    """
+
+    ones: AnyArray
+    seen: AnyArray | None
 
     @classmethod
     def of(cls, cells: NDArray[np.float32]) -> "_Bits":
+        kind = np.float64 if cells.size <= MOST_IN_DOUBLES else np.float32
         missing = np.isnan(cells)
         if not missing.any():
-            return cls(cells, None)
-        return cls(np.where(missing, np.float32(0), cells), (~missing).astype(np.float32))
+            return cls(cells.astype(kind, copy=False), None)
+        return cls(np.where(missing, 0, cells).astype(kind), (~missing).astype(kind))
 
     def counts(self, weights: FloatArray) -> tuple[FloatArray, FloatArray | float]:
         """Return how often each bit is one, and in how many rows it is seen."""
-        narrow = weights.astype(np.float32)
+        narrow = weights.astype(self.ones.dtype)
         ones = (narrow @ self.ones).astype(np.float64)
         return ones, float(weights.sum()) if self.seen is None else (narrow @ self.seen).astype(np.float64)
 
     def log_likelihoods(self, p: FloatArray) -> FloatArray:
         """Return the log-probability of each row's seen bits for each row of probabilities: (rows, clusters)."""
-        odds, zeros = (np.log(p) - np.log1p(-p)).astype(np.float32), np.log1p(-p)
+        odds, zeros = (np.log(p) - np.log1p(-p)).astype(self.ones.dtype), np.log1p(-p)
         found = (self.ones @ odds.T).astype(np.float64)
-        return found + (zeros.sum(axis=1) if self.seen is None else self.seen @ zeros.T.astype(np.float32))
+        found += zeros.sum(axis=1) if self.seen is None else self.seen @ zeros.T.astype(self.ones.dtype)
+        return np.asarray(found)
 
 
-def _main_direction_of_bits(summary: BinarySummary, cells: NDArray[np.float32]) -> FloatArray:
+def _main_direction_of_bits(summary: BinarySummary, bits: _Bits) -> FloatArray:
     """Start from the side of the mean that each row is on, along the direction of largest variance."""
     times: Callable[[FloatArray], FloatArray]
     if summary.wide:
@@ -108,11 +115,11 @@ def _main_direction_of_bits(summary: BinarySummary, cells: NDArray[np.float32]) 
     for _ in range(8):  # power iteration; a rough direction will do
         direction = times(direction)
         direction /= max(float(np.linalg.norm(direction)), 1e-300)
-    if summary.complete:
-        with np.errstate(invalid="ignore"):  # some BLAS kernels raise the flag on finite numbers (numpy issue 24067)
-            along = cells @ direction.astype(np.float32)
-        return np.asarray((along > mean @ direction).astype(np.float64))
-    return np.asarray((np.nan_to_num(cells - mean.astype(np.float32)) @ direction > 0).astype(np.float64))
+    direction, mean = direction.astype(bits.ones.dtype), mean.astype(bits.ones.dtype)
+    with np.errstate(invalid="ignore"):  # some BLAS kernels raise the flag on finite numbers (numpy issue 24067)
+        along = bits.ones @ direction
+        middle = mean @ direction if bits.seen is None else bits.seen @ (mean * direction)
+    return np.asarray((along - middle > ROUNDING).astype(np.float64))
 
 
 def _two_rows_of_bits(cells: NDArray[np.float32], weights: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from xspn.core.arrays import FloatArray
+from xspn.core.exact import first_of_largest
 from xspn.core.logspace import logsumexp_quiet
 from xspn.learning.clustering.base import (
     Condition,
@@ -32,7 +33,6 @@ FARTHEST_MEAN, ERRORS = 0.4, 2.0  # deviations, and standard errors, that cluste
 LEAST_SPREAD = 0.1  # of a category's deviation, in those of all rows
 REPEATED_FRACTION = 0.05
 FEWEST_REPEATED = 10.0
-ROUNDING = 1e-9  # of a gain: ties between equivalent cuts are broken by column order
 
 
 # -- bits --------------------------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ def variable_split(summary: BinarySummary, seed: int) -> Split | None:
     """
     gain = np.concatenate([_gains_of_bits(summary, tried) for tried in summary.blocks()])
     gain[summary.constant()] = -np.inf
-    best = int(np.argmax(gain))
+    best = first_of_largest(gain)
     if np.isneginf(gain[best]):
         return None
     # Each cluster has its own n − 1 bits, plus the weight of the sum; unsplit there are n bits.
@@ -194,10 +194,9 @@ def _best_cut(encoded: Encoded, cuts: Sequence[_Cut]) -> Split | None:
         return None
     blocks = row_blocks(len(cuts), len(encoded.summary.cells))
     gains = np.concatenate([_gains(encoded, cuts[block]) for block in blocks])
-    most = float(gains.max())
-    if np.isneginf(most):
+    best = first_of_largest(gains)
+    if np.isneginf(gains[best]):
         return None
-    best = int(np.argmax(gains >= most - ROUNDING * (1 + abs(most))))
     price = 0.5 * (encoded.n_parameters + 1) * float(np.log(max(encoded.summary.total, 1.0)))
     return _split_by(encoded, cuts[best], float(gains[best]) - price)
 

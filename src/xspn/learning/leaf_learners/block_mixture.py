@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
+from xspn.core.exact import nearest
 from xspn.core.logspace import log_binomials
 from xspn.core.random import generator
 from xspn.graph.nodes import Node, Product, Sum
@@ -25,6 +26,9 @@ PRICE = 1.5  # nats for each parameter: one for what it fits of noise (Akaike), 
 PASSES = 120
 TOLERANCE = 1e-5  # of EM, in nats per row
 GROWTH = 1.3  # of the number of components from one trial to the next
+LOOK_AHEAD = 4  # trials in a row that may fail before no more components are tried, where counts are few
+FEW_COUNTS = 1 << 17  # of all rows and blocks
+NEARLY_SURE = 0.9  # at first, of the nearest of random rows
 MOST_COMPONENTS = 64
 
 
@@ -45,15 +49,23 @@ def _as_counts(bits: AnyArray, weights: FloatArray) -> list[float]:
 
 
 def _best_of(rows: "_CountedRows") -> "_Fitted":
-    """Add components, more and more at a time, as long as that pays; then one by one, down or up."""
+    """Add components, more and more at a time, as long as that pays; then one by one, down or up.
+
+    Where each of several blocks has two peaks, so have two halves of the rows; only with a component for each way in
+    which blocks go together do all laws become simple. So one failure is not the end.
+    """
     best = rows.fitted(1)
-    for growth, change in ((GROWTH, 1), (0.0, -1), (0.0, 1)):
-        while True:
-            wanted = max(best.n_components + change, int(growth * best.n_components))
-            other = rows.fitted(wanted, at_least=best.score) if 0 < wanted <= MOST_COMPONENTS else best
-            if other.score <= best.score:
+    for growth, change, patience in ((GROWTH, 1, LOOK_AHEAD if rows.few else 1), (0.0, -1, 1), (0.0, 1, 1)):
+        wanted, failed = best.n_components, 0
+        while failed < patience:
+            wanted = max(wanted + change, int(growth * wanted))
+            if not 0 < wanted <= MOST_COMPONENTS:
                 break
-            best = other
+            other = rows.fitted(wanted, at_least=best.score)
+            if other.score > best.score:
+                best, failed = other, 0
+            else:
+                failed += 1
     return best
 
 
@@ -101,18 +113,45 @@ class _CountedRows:
         self.sizes = [len(block) for block in blocks]
         self.places = places_of(different, self.sizes, self.weights)
         self.log_factorials = gammaln(np.arange(max(self.sizes) + 1) + 1.0)
+        self.few = different.size <= FEW_COUNTS
+        self._counts = different
 
     def fitted(self, n_components: int, at_least: float = -np.inf) -> _Fitted:
-        """Fit so many components by EM from random responsibilities; given up early if a score is out of reach."""
+        """Fit so many components by EM; given up early if a score is out of reach.
+
+        From random responsibilities, and where counts are few also from the nearest of random rows.
+        """
+        rng = generator(n_components)
+        best = self._fitted_from(rng.dirichlet(np.ones(n_components), size=len(self.weights)), at_least)
+        if self.few and n_components > 1:
+            other = self._fitted_from(self._near_rows(n_components, rng), max(at_least, best.score))
+            best = other if other.score > best.score else best
+        return best
+
+    def _fitted_from(self, start: FloatArray, at_least: float) -> _Fitted:
         from xspn.learning.blocks.shared import em_of_shared_blocks
 
-        start = generator(n_components).dirichlet(np.ones(n_components), size=len(self.weights))
         tolerance = TOLERANCE * float(self.weights.sum())
         found = em_of_shared_blocks(
             self.places, self.weights, start, self.log_factorials, PRICE, PASSES, tolerance, at_least
         )
         step()
         return _Fitted(*found)
+
+    def _near_rows(self, k: int, rng: np.random.Generator) -> FloatArray:
+        """Return responsibilities by the nearest of k rows, drawn far from each other (k-means++): (rows, k)."""
+        mean = np.average(self._counts, axis=0, weights=self.weights)
+        spread = np.sqrt(np.average((self._counts - mean) ** 2, axis=0, weights=self.weights))
+        features = (self._counts - mean) / np.where(spread > 0, spread, 1.0)
+        chance, distances = self.weights, []
+        for _ in range(k):
+            if chance.sum() == 0:  # fewer different rows than components
+                break
+            row = features[int(rng.choice(len(features), p=chance / chance.sum()))]
+            distances.append(((features - row) ** 2).sum(axis=1))
+            chance = self.weights * np.min(distances, axis=0)
+        sure = np.eye(k)[nearest(np.array(distances))]
+        return np.asarray(NEARLY_SURE * sure + (1 - NEARLY_SURE) / k)
 
     def node(self, fitted: _Fitted, variables: list[IntArray]) -> Node:
         """Return the circuit, given the variables of each block."""

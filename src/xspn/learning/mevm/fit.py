@@ -40,6 +40,7 @@ class MEVMOptions:
         max_iter: The largest number of EM passes of a start.
         tolerance: Stop when the mean log-likelihood gains less, in nats per row.
         level: The level of Welch's test.
+        device: The device of torch that EM computes on; None for the library's own kernels.
     """
 
     n_components: int | None = 20
@@ -49,6 +50,7 @@ class MEVMOptions:
     max_iter: int = 100
     tolerance: float = 1e-4
     level: float = 0.1
+    device: str | None = None
 
     def __post_init__(self) -> None:
         if self.n_components is not None:
@@ -128,7 +130,7 @@ def _em(
     """Fit the parameters of a mixture."""
     em = EMOptions(n_iter=passes, smoothing=Smoothing(options.smoothing, "values"), tolerance=options.tolerance)
     X_valid, valid_weight = (None, None) if valid is None else (valid.bits, valid.weights)
-    fit = fit_parameters(graph, cells, em, weights, X_valid, valid_weight=valid_weight)
+    fit = fit_parameters(graph, cells, em, weights, X_valid, valid_weight=valid_weight, device=options.device)
     score = (fit.valid_log_likelihoods or fit.log_likelihoods)[fit.best]
     return MEVMFit(fit.root, (fit.log_likelihoods,), score)
 

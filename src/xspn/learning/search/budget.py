@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from xspn.learning.config import LearnConfig
+from xspn.learning.data import BinaryData
+from xspn.learning.learner import evidence_serves
 from xspn.learning.search.validation import ValidationRows
 from xspn.learning.source import TrainingData
 
@@ -18,6 +20,8 @@ class SearchBudget:
     Attributes:
         thresholds: Values of ρ to try beside the one that was asked for.
         min_instances: Values of `min_instances` to try beside the one that was asked for.
+        evidence_cells: The largest number of cells of whole rows of bits from which circuits are learned by evidence,
+            too, unless tests are asked for: as a rule they predict better, but they take longer.
         finalists: How many of these settings, the best ones for a single circuit, are tried as a small ensemble.
         trial_circuits: The number of circuits of such a trial ensemble, an even one (or 1 for none). An ensemble does
             best with smaller leaves than a single circuit, so the best setting is tried again with smaller ones.
@@ -45,6 +49,7 @@ class SearchBudget:
     finalists: int
     trial_circuits: int
     circuits: int
+    evidence_cells: float = 3e5
     ensemble_parameters: float = 2e6
     smoothings: tuple[tuple[float, float], ...] = ((1.0, 1.0),)
     leaf_learner: str = "auto"
@@ -59,13 +64,21 @@ class SearchBudget:
     hclts: int = 1
     hclt_cells: float = 1e10
 
-    def settings(self, config: LearnConfig) -> list[LearnConfig]:
-        """Return the settings to try: the one that was asked for, and all others of the grid."""
+    def settings(self, config: LearnConfig, data: TrainingData) -> list[LearnConfig]:
+        """Return the settings to try: evidence where it serves, the tests that were asked for, and all of the grid."""
+        if config.by_evidence:
+            return [config]
+        evidence = config.settled(evidence_serves(data) and self._in_time(data))
+        config = config.settled(evidence_serves=False)
         if config.leaf_learner == "auto":
             config = replace(config, leaf_learner=self.leaf_learner)
         thresholds = dict.fromkeys([config.independence_threshold, *self.thresholds])
         rows = dict.fromkeys([config.min_instances, *self.min_instances])
-        return [replace(config, independence_threshold=t, min_instances=m) for t, m in product(thresholds, rows)]
+        tests = [replace(config, independence_threshold=t, min_instances=m) for t, m in product(thresholds, rows)]
+        return [evidence, *tests] if evidence.by_evidence else tests
+
+    def _in_time(self, data: TrainingData) -> bool:
+        return isinstance(data, BinaryData) and data.complete and data.shape[0] * data.shape[1] <= self.evidence_cells
 
     def smoothings_of_em(self, config: LearnConfig) -> list[float]:
         """Return the values of α to try with EM; never 0, which could make validation rows impossible."""
@@ -103,6 +116,7 @@ class SearchContext:
         budget: What is tried.
         n_jobs: The number of workers.
         on_step: Called after each step of the search.
+        device: The device of torch that EM computes on; None for the library's own kernels.
     """
 
     data: TrainingData
@@ -111,3 +125,4 @@ class SearchContext:
     budget: SearchBudget
     n_jobs: int | None
     on_step: Callable[[], None]
+    device: str | None = None

@@ -17,7 +17,7 @@ from xspn.learning.source import TrainingData
 SMALLEST_WEIGHT = 0.02
 PASSES = 200  # of EM over a few weights, which costs next to nothing
 
-ComponentKind = Literal["ensemble", "copies", "hclts"]
+ComponentKind = Literal["ensemble", "evidence", "copies", "hclts"]
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class ComponentSummary:
     """What a component of the final mixture is.
 
     Attributes:
-        kind: A bagged "ensemble" of circuits, EM-refined perturbed "copies" of one circuit, or "hclts", which are
-            hidden Chow-Liu trees over exchangeable blocks.
+        kind: A bagged "ensemble" of circuits, one of circuits learned by "evidence", EM-refined perturbed "copies" of
+            one circuit, or "hclts", which are hidden Chow-Liu trees over exchangeable blocks.
         number: How many of them.
         setting: The setting that validation rows chose for them, in words.
         weight: The mixture weight of all of them together.

@@ -33,7 +33,8 @@ class Trial:
     def setting(self) -> str:
         """The setting in words."""
         own = self.config
-        text = f"ρ {own.independence_threshold:g}, at least {own.min_instances} rows, α {own.smoothing:g}"
+        by = "evidence" if own.by_evidence else f"ρ {own.independence_threshold:g}, at least {own.min_instances} rows"
+        text = f"{by}, α {own.smoothing:g}"
         return f"{text}, both structures" if self.both_structures else text
 
 
@@ -46,14 +47,19 @@ class Ensembles:
     def __init__(self, context: SearchContext, seed: int) -> None:
         self.context, self.budget, self.seed = context, context.budget, seed
         self.both_structures = context.budget.both_structures and context.config.conventional != context.config
-        self._best_trial: tuple[Trial, list[Member]] | None = None
+        self._best_trials: dict[bool, tuple[Trial, list[Member]]] = {}  # by tests, and by evidence
 
     def most_trials(self, settings: Sequence[LearnConfig]) -> int:
         """Return how many trial ensembles are learned at most."""
         if self.budget.trial_circuits == 1:
             return 0
-        least_rows = {config.min_instances for config in settings}
-        return self.budget.finalists + len(self.budget.smoothings) - 1 + len(least_rows) - 1 + self.both_structures
+        tests = [config for config in settings if not config.by_evidence]
+        smoother = len(self.budget.smoothings) - 1
+        of_evidence = 1 + smoother if len(tests) < len(settings) else 0
+        if not tests:
+            return of_evidence
+        smaller = len({config.min_instances for config in tests}) - 1
+        return of_evidence + self.budget.finalists + smoother + smaller + self.both_structures
 
     def small_enough(self, tried: Sequence[Trial], singles: Sequence[Graph]) -> list[Trial]:
         """Return the settings whose ensembles are not too large; that of the smallest circuit if there are none."""
@@ -68,22 +74,24 @@ class Ensembles:
         """
         single = {one.config: one.single for one in tried}
 
-        def trial(config: LearnConfig, both_structures: bool = self.both_structures) -> Trial:
+        # Circuits by evidence are mixed with those by tests, which are of both structures, afterwards.
+        both = self.both_structures and not any(one.config.by_evidence for one in tried)
+
+        def trial(config: LearnConfig, both_structures: bool = both) -> Trial:
             return self._trial(Trial(config, single.get(config, -np.inf), both_structures=both_structures))
 
         finalists = sorted(tried, key=lambda one: -one.single)[: self.budget.finalists]
         found = [trial(one.config) for one in finalists]
         found += [trial(config) for config in self._smoother(best_ensemble(found).config)]
         add_finer_leaves(found, tried, trial)
-        if self.both_structures:
+        if both:
             found.append(trial(best_ensemble(found).config, both_structures=False))
         return found
 
     def large(self, chosen: Trial, data: TrainingData) -> Learned:
         """Return the large ensemble with a setting, learned from these rows or others."""
-        known: list[Member] = []
-        if data is self.context.data and self._best_trial is not None and self._best_trial[0] == chosen:
-            known = self._best_trial[1]
+        best, members = self._best_trials.get(chosen.config.by_evidence, (None, []))
+        known = members if data is self.context.data and best == chosen else []
         circuits, others, n_jobs = self.budget.circuits, _others(chosen), self.context.n_jobs
         learned = learn_ensemble(data, chosen.config, self.seed, circuits, n_jobs, others=others, known=known)
         self.context.on_step()
@@ -102,8 +110,9 @@ class Ensembles:
         numbers, others = range(self.budget.trial_circuits), _others(trial)
         members = learn_members(self.context.data, trial.config, self.seed, numbers, self.context.n_jobs, others=others)
         found = replace(trial, ensemble=self._extrapolated(members))
-        if self._best_trial is None or best_ensemble([self._best_trial[0], found]) is found:
-            self._best_trial = found, members
+        known = self._best_trials.get(found.config.by_evidence)
+        if known is None or best_ensemble([known[0], found]) is found:
+            self._best_trials[found.config.by_evidence] = found, members
         self.context.on_step()
         return found
 
@@ -140,6 +149,8 @@ def add_finer_leaves(found: list[Trial], tried: Sequence[Trial], trial: Callable
     for one circuit are too coarse for it.
     """
     best, known = best_ensemble(found).config, {one.config for one in found}
+    if best.by_evidence:  # which finds by itself what is worth a leaf
+        return
     alike = (one.config for one in tried if one.config.independence_threshold == best.independence_threshold)
     for rows in sorted(
         (other.min_instances for other in alike if other.min_instances < best.min_instances), reverse=True

@@ -1,7 +1,8 @@
 """HCLTs over exchangeable blocks: their blocks, latent states and smoothing chosen on validation rows."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -60,11 +61,26 @@ class _Job:
     validation: CountedRows | None
     last_pass: int | None = None
 
+    @property
+    def batch(self) -> tuple[int, int, int, int]:
+        """What jobs that a device does together have in common."""
+        return id(self.blocks), id(self.validation), self.options.states, self.options.passes
+
     def run(self) -> tuple[FittedHCLT, FloatArray]:
         """Fit the HCLT, and return it with the log-likelihoods of the validation rows."""
         with threadpool_limits(1, user_api="blas"):  # messages are small, and sums come out the same everywhere
             fitted = fit_hclt(self.blocks.rows, self.tree, self.options, self.seed, self.validation, self.last_pass)
             return fitted, np.empty(0) if self.validation is None else row_scores(fitted, self.validation)
+
+
+def _run_on_device(jobs: Sequence[_Job], device: str) -> Iterator[tuple[FittedHCLT, FloatArray]]:
+    """Yield what `_Job.run` returns for each; neighbors that fit the same rows with as many states go together."""
+    from xspn.learning.hclt.torch_fit import TreeTask, fit_hclts  # takes torch along
+
+    for _, together in groupby(jobs, key=lambda job: job.batch):
+        own = list(together)
+        tasks = [TreeTask(job.tree, job.options, job.seed, job.last_pass) for job in own]
+        yield from fit_hclts(own[0].blocks.rows, tasks, own[0].validation, device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +114,11 @@ def best_hclts(context: SearchContext, seed: int) -> Component | None:
         return None
 
     def run_all(jobs: Sequence[_Job]) -> list[_Done]:
+        if context.device is None:
+            results = Parallel(n_jobs=context.n_jobs, return_as="generator")(delayed(job.run)() for job in jobs)
+        else:
+            results = _run_on_device(jobs, context.device)
         found = []
-        results = Parallel(n_jobs=context.n_jobs, return_as="generator")(delayed(job.run)() for job in jobs)
         for job, (fitted, scores) in zip(jobs, results, strict=True):
             found.append(_Done(job, fitted, scores))
             context.on_step()

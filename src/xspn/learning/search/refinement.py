@@ -59,7 +59,7 @@ def best_copies(context: SearchContext, circuits: Sequence[Graph], seed: int) ->
 
     def refined(graph: Graph, number: int, smoothing: float) -> _Refined:
         options = em_options(smoothing, budget.em_passes)
-        fit = refined_copies(graph, data.rows(), data.weights, number, options, seed, validation)
+        fit = refined_copies(graph, data.rows(), data.weights, number, options, seed, validation, context.device)
         context.on_step()
         return _Refined(graph, number, smoothing, fit)
 
@@ -79,7 +79,7 @@ def best_copies(context: SearchContext, circuits: Sequence[Graph], seed: int) ->
 
     def refit(rows: TrainingData) -> Learned:
         options = em_options(best.smoothing, best.fit.best, tolerance=0.0)
-        again = refined_copies(best.base, rows.rows(), rows.weights, best.number, options, seed)
+        again = refined_copies(best.base, rows.rows(), rows.weights, best.number, options, seed, device=context.device)
         context.on_step()
         return Learned(replace(best, fit=again).graph, Trace(()))
 
@@ -109,15 +109,18 @@ def refined_copies(
     options: EMOptions,
     seed: int,
     validation: ValidationRows | None = None,
+    device: str | None = None,
 ) -> EMFit:
     """Return the mixture of perturbed copies after EM, stopped early by validation rows if there are any."""
     rng = np.random.default_rng(seed)
     uneven = (weights * rng.gamma(SHAPE, 1.0 / SHAPE, size=len(weights)) for _ in range(n_copies))
-    copies = list(refitted(graph, rows, uneven, options.smoothing))
+    copies = list(refitted(graph, rows, uneven, options.smoothing, device))
     mixture = Graph(Sum(np.full(n_copies, 1.0 / n_copies), copies), graph.n_variables)
     if validation is None:
-        return fit_parameters(mixture, rows, options, weights)
-    return fit_parameters(mixture, rows, options, weights, validation.rows, valid_weight=validation.weights)
+        return fit_parameters(mixture, rows, options, weights, device=device)
+    return fit_parameters(
+        mixture, rows, options, weights, validation.rows, valid_weight=validation.weights, device=device
+    )
 
 
 def em_options(smoothing: float, passes: int, tolerance: float = 1e-5) -> EMOptions:

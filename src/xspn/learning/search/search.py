@@ -16,7 +16,7 @@ from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.search import hclts, refinement
 from xspn.learning.search.budget import SearchBudget, SearchContext
-from xspn.learning.search.components import Component, ComponentSummary, mixed
+from xspn.learning.search.components import Component, ComponentKind, ComponentSummary, mixed
 from xspn.learning.search.ensembles import Ensembles, Trial, best_ensemble
 from xspn.learning.search.validation import ValidationRows, validation_split
 from xspn.learning.source import TrainingData
@@ -29,7 +29,8 @@ class SearchReport:
 
     Attributes:
         trials: The settings that were tried.
-        chosen: That of the ensemble; with circuits of both structures, that of every other one.
+        chosen: That of the ensemble, or of the better one of two; with circuits of both structures, that of every other
+            one.
         components: What the circuit is a mixture of: an ensemble, refined copies and HCLTs, as far as they earn a
             weight.
     """
@@ -54,10 +55,10 @@ def search(
     n_jobs: int | None = None,
     validation: ValidationRows | None = None,
     progress: Progress | None = None,
+    device: str | None = None,
 ) -> SearchResult:
     """Search for a good model; validation rows are split off the data unless they are given."""
-    config = config.settled(evidence_serves=False)
-    return _Search(data, config, budget, seed, n_jobs, validation, progress).run()
+    return _Search(data, config, budget, seed, n_jobs, validation, progress, device).run()
 
 
 class _Search:
@@ -70,17 +71,20 @@ class _Search:
         n_jobs: int | None,
         validation: ValidationRows | None,
         progress: Progress | None,
+        device: str | None,
     ) -> None:
         refit = validation is None  # the chosen models are then learned once more, from all rows
         train, self.validation = (
             validation_split(data, child_seed(seed, 0)) if validation is None else (data, validation)
         )
         self.all_rows, self.seed = data if refit else None, seed
-        self.settings = budget.settings(config)
+        self.settings = budget.settings(config, train)
+        config = config.settled(evidence_serves=False)
         self.progress = progress
-        self.context = context = SearchContext(train, self.validation, config, budget, n_jobs, self._on_step)
+        self.context = context = SearchContext(train, self.validation, config, budget, n_jobs, self._on_step, device)
         self.ensembles = Ensembles(context, child_seed(seed, 1))
-        self.n_steps = len(self.settings) + self.ensembles.most_trials(self.settings) + 1 + refit
+        ways = len({setting.by_evidence for setting in self.settings})  # of which each has a large ensemble
+        self.n_steps = len(self.settings) + self.ensembles.most_trials(self.settings) + ways * (1 + refit)
         self.n_steps += refinement.number_of_fits(context, refit) + hclts.number_of_fits(context, refit)
         told = None if progress is None else lambda done, of: progress(min(done, of - 1), of)
         self.meter = Meter(told, self.n_steps)
@@ -98,22 +102,34 @@ class _Search:
         singles = [self._learned(config) for config in self.settings]
         tried = [Trial(config, self.validation.score(one)) for config, one in zip(self.settings, singles, strict=True)]
         small = self.ensembles.small_enough(tried, singles)
-        best = max(small, key=lambda one: one.single)
+        # Evidence and tests err in different ways: each has an ensemble, and validation rows weigh the two.
+        ways = [[one for one in small if one.config.by_evidence == way] for way in (False, True)]
+        chosen = [max(own, key=lambda one: one.single) for own in ways if own]
         if self.context.budget.trial_circuits > 1:
-            trials = self.ensembles.trials(small)
-            best, known = best_ensemble(trials), {one.config for one in trials}
+            several = [self.ensembles.trials(own) for own in ways if own]
+            chosen = [best_ensemble(own) for own in several]
+            trials = [one for own in several for one in own]
+            known = {one.config for one in trials}
             tried = trials + [one for one in tried if one.config not in known]
-        summary = ComponentSummary("ensemble", self.context.budget.circuits, best.setting)
         others = self._other_components(singles)
-        if others:
-            ensemble = self.ensembles.large(best, self.context.data)
-            scores = self.validation.row_scores(ensemble.graph)
-            first = Component(summary, ensemble, scores, lambda rows: self.ensembles.large(best, rows))
-            learned, components = mixed([first, *others], self.validation.weights, self.all_rows)
+        if others or len(chosen) > 1:
+            parts = [*(self._ensemble(one) for one in chosen), *others]
+            learned, components = mixed(parts, self.validation.weights, self.all_rows)
         else:
-            learned = self.ensembles.large(best, self.context.data if self.all_rows is None else self.all_rows)
-            components = (summary,)
+            learned = self.ensembles.large(chosen[0], self.context.data if self.all_rows is None else self.all_rows)
+            components = (self._summary(chosen[0]),)
+        best = max(chosen, key=lambda one: (one.ensemble, one.single))
         return SearchResult(learned.graph, learned.trace, SearchReport(tuple(tried), best.config, components))
+
+    def _ensemble(self, chosen: Trial) -> Component:
+        """Return the large ensemble with a setting, to be mixed with others."""
+        ensemble = self.ensembles.large(chosen, self.context.data)
+        scores = self.validation.row_scores(ensemble.graph)
+        return Component(self._summary(chosen), ensemble, scores, lambda rows: self.ensembles.large(chosen, rows))
+
+    def _summary(self, chosen: Trial) -> ComponentSummary:
+        kind: ComponentKind = "evidence" if chosen.config.by_evidence else "ensemble"
+        return ComponentSummary(kind, self.context.budget.circuits, chosen.setting)
 
     def _learned(self, config: LearnConfig) -> Graph:
         found = learn_ensemble(self.context.data, config, child_seed(self.seed, 1), n_jobs=self.context.n_jobs)
