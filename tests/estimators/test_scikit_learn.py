@@ -9,7 +9,7 @@ from sklearn.preprocessing import Binarizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from support.learning import two_clusters
-from xspn import XSPN, XSPNClassifier, XSPNImputer, XSPNOutlierDetector
+from xspn import XSPN, NormalMixture, XSPNClassifier, XSPNImputer, XSPNOutlierDetector
 from xspn.learning.config import PublishedProgram
 
 # Their tables are real numbers: taken as they are, and cut at 0. One thread and a seed make the checks comparable.
@@ -20,6 +20,7 @@ ESTIMATORS = [
     XSPNClassifier(random_state=0),
     XSPNImputer(random_state=0),
     XSPNOutlierDetector(random_state=0),
+    NormalMixture(random_state=0),
 ]
 
 

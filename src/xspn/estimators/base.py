@@ -29,7 +29,8 @@ from xspn.learning.source import TrainingData
 from xspn.learning.table_data import TableData
 from xspn.leaves.scales import Scale
 from xspn.leaves.transformed import scales_of
-from xspn.questions import Answer, Answers, NextItem, evidence_row
+from xspn.questions import Answer, Answers, Contributions, NextItem, NextQuestions, evidence_row
+from xspn.questions.queries import Queries
 
 Query = TypeVar("Query", bound=Callable[..., Any])
 Form = Callable[[Any], dict[str, Any]]  # a fitted estimator → the form of a lazy answer: its width, type or template
@@ -174,7 +175,7 @@ def knows_its_names(X: Any) -> bool:
 # -- missing cells filled in -------------------------------------------------------------------------------------------
 
 
-def completed(circuit: Circuit, rows: AnyArray, method: Method, random_state: RandomState = None) -> FloatArray:
+def completed(circuit: Queries, rows: AnyArray, method: Method, random_state: RandomState = None) -> FloatArray:
     """Return rows of codes with their missing values filled in.
 
     Args:
@@ -192,7 +193,9 @@ def completed(circuit: Circuit, rows: AnyArray, method: Method, random_state: Ra
     if method == "sample":
         return circuit.sample(given=rows, random_state=random_state)
     likeliest = _likeliest(circuit, rows, method == "mean")
-    for variable, scale in scales_of(circuit.graph.leaves).items():  # a mean of whole numbers need not be one
+    for variable, scale in scales_of(
+        circuit.backend.program.column_leaves
+    ).items():  # a mean of whole numbers need not be one
         likeliest[:, variable] = scale.presented(likeliest[:, variable])
     return np.where(np.isnan(rows), likeliest, rows)
 
@@ -275,7 +278,7 @@ def _filled_column(column: Any, variable: int, schema: Schema, missing: BoolArra
     return out
 
 
-def _likeliest(circuit: Circuit, rows: AnyArray, nearest_to_mean: bool) -> FloatArray:
+def _likeliest(circuit: Queries, rows: AnyArray, nearest_to_mean: bool) -> FloatArray:
     """Return each cell's likeliest value given its row; the mean where it is real, NaN outside the circuit.
 
     Discrete numbers that have an order may be those nearest to their mean instead.
@@ -286,8 +289,8 @@ def _likeliest(circuit: Circuit, rows: AnyArray, nearest_to_mean: bool) -> Float
         if numbers is not None and len(numbers) > 2:
             means = table[:, variable, : len(numbers)] @ numbers
             found[:, variable] = np.abs(means[:, None] - numbers).argmin(axis=1)
-    found[:, [domain is None for domain in circuit.domains]] = np.nan
-    real = [domain is not None and not domain.is_discrete for domain in circuit.domains]
+    found[:, [domain is None for domain in circuit.schema.domains]] = np.nan
+    real = [domain is not None and not domain.is_discrete for domain in circuit.schema.domains]
     return np.where(real, circuit.means(rows), found) if any(real) else found
 
 
@@ -346,7 +349,11 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
         return self.circuit_.log_likelihood(rows)
 
     def probability(
-        self, target: str | Sequence[str] | None = None, given: Any = None, top: int | None = None
+        self,
+        target: str | Sequence[str] | None = None,
+        given: Any = None,
+        top: int | None = None,
+        interval: float | None = None,
     ) -> Answer | Answers:
         """Return how probable an event is given evidence, in the language of questions; see `Circuit.probability`.
 
@@ -354,9 +361,30 @@ class DensityEstimator(DensityMixin, TableInput):  # type: ignore[misc]
             target: An event such as "count(*) >= 218", or several; by default the values of all open columns.
             given: What is known, in the same language, or a mapping {column: value}.
             top: Return so many answers: those that the evidence changes most, in order.
+            interval: The level of credible intervals, such as 0.9.
         """
         check_is_fitted(self)
-        return self.circuit_.probability(target, given, top)
+        return self.circuit_.probability(target, given, top, interval)
+
+    def contributions(self, target: str, given: Any) -> Contributions:
+        """Return what each item of the evidence adds to the log-odds of an event; see `Circuit.contributions`.
+
+        Args:
+            target: The event, such as "overflow=yes".
+            given: The items: a mapping {column: value}, or texts in the language of questions.
+        """
+        check_is_fitted(self)
+        return self.circuit_.contributions(target, given)
+
+    def next_questions(self, target: Any = None, given: Any = None) -> NextQuestions:
+        """Return how much each open column would tell of a target, in bits; see `Circuit.next_questions`.
+
+        Args:
+            target: A discrete column or an event; by default everything.
+            given: What is known: a mapping {column: value}, or a text in the language of questions.
+        """
+        check_is_fitted(self)
+        return self.circuit_.next_questions(target, given)
 
     def recommend(
         self,

@@ -19,6 +19,7 @@ from xspn.estimators.base import DensityEstimator, TableInput, all_or_nothing, a
 from xspn.estimators.xspn import XSPN, LearnerParameters
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Sum
+from xspn.inference.uncertainty import CredibleInterval, check_level, count_rows
 from xspn.leaves.categorical import Categorical
 
 
@@ -54,7 +55,9 @@ class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
             branches.append(Product([model.circuit_.root, Categorical(len(own.schema), label)]))
         root = branches[0] if len(branches) == 1 else Sum(masses / masses.sum(), branches)
         schema = own.schema.with_class(_class_labels(classes), len(classes))
-        self.classes_, self.circuit_ = classes, Circuit.of_schema(Graph(root, len(schema)), schema)
+        circuit = Circuit.of_schema(Graph(root, len(schema)), schema)
+        behind = count_rows(circuit.graph, circuit.program, np.column_stack([own.codes, which]), weights)
+        self.classes_, self.circuit_ = classes, Circuit.of_schema(circuit.graph, schema, counts=behind)
         return self
 
     @abstractmethod
@@ -87,6 +90,21 @@ class CircuitClassifier(ClassifierMixin, TableInput):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> FloatArray:
         """Return P(y | x) for every class."""
         return np.exp(self.predict_log_proba(X))
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> CredibleInterval:
+        """Return P(y | x) for every class with its credible interval: `estimate`, `low`, `high`: (rows, classes).
+
+        Args:
+            X: The rows.
+            level: The probability with which an interval holds the truth.
+        """
+        chances = self.predict_proba(X)  # whose classes come last among the columns of the circuit
+        rows, size = np.asarray(self._query_rows(X), dtype=np.float64), len(self.classes_)
+        asked = np.column_stack([rows, np.full(len(rows), np.nan)])
+        table = np.full((len(rows), asked.shape[1], size), np.nan)
+        table[:, -1] = chances
+        deviations = self.circuit_.delta_method().marginals(asked, table, [asked.shape[1] - 1])[:, -1]
+        return CredibleInterval.of(chances, deviations, check_level(level))
 
     @answers_by_partition(lambda model: {"dtype": model.classes_.dtype})
     def predict(self, X: Any) -> AnyArray:

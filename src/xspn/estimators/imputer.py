@@ -32,11 +32,11 @@ class XSPNImputer(OneToOneFeatureMixin, TransformerMixin, AroundDensity):  # typ
     observed stay as they are. The training table may have missing values, too; nothing is imputed to learn from it.
 
     Args:
-        estimator: The density estimator, an `XSPN` or a `MEVM` with settings of its own; by default an `XSPN` that
-            finds structure by tests, `exchangeability="global"`: on small tables with missing cells its numbers are
-            nearer to the truth than by evidence, and its intervals hold more often. Where numbers depend on each other
-            linearly, a larger `min_instances` fills them in better still. `handle_unknown="missing"` has categories
-            filled in that the training table lacked, and `match_columns="by_name"` absent columns.
+        estimator: The density estimator, an `XSPN`, a `NormalMixture` or a `MEVM` with settings of its own. By default
+            a `NormalMixture` where at least half of the columns are numbers: on such tables with missing cells it
+            comes nearest to the truth. Elsewhere an `XSPN` that finds structure by tests, `exchangeability="global"`.
+            `handle_unknown="missing"` has categories filled in that the training table lacked, and
+            `match_columns="by_name"` absent columns.
         method: "mean" takes the mean of numbers, to the precision that their column has, and the likeliest category;
             "marginal" the likeliest value of everything but real numbers; "mpe" the likeliest completion of the row as
             a whole; "sample" a random completion.
@@ -83,7 +83,7 @@ class XSPNImputer(OneToOneFeatureMixin, TransformerMixin, AroundDensity):  # typ
         """
         if self.method not in get_args(Method):
             raise ParameterError(f"method: expected one of {', '.join(get_args(Method))}, found {self.method!r}")
-        model: Any = self._unfitted()
+        model: Any = self._unfitted(X)
         self._adopt(model.fit(X, sample_weight=sample_weight))
         return self
 

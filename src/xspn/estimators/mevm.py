@@ -8,6 +8,7 @@ from xspn.data.table import binary_table
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.graph.graph import Graph
 from xspn.learning.data import BinaryData
+from xspn.learning.device import learning_device
 from xspn.learning.mevm import MEVMOptions, Structure, fit_mevm
 
 
@@ -30,6 +31,8 @@ class MEVM(DensityEstimator):
         level: The level of Welch's test.
         binarize: Values above this number count as 1, others as 0; None takes zeros and ones only.
         random_state: A seed, for the same mixture every time.
+        device: A device of torch for EM, such as "cuda"; None for the library's own kernels on the CPU, which also do
+            the work, with a warning, where torch or the device is missing.
 
     Attributes:
         circuit_: The mixture, for every exact query.
@@ -60,6 +63,7 @@ class MEVM(DensityEstimator):
         level: float = 0.1,
         binarize: float | None = None,
         random_state: RandomState = None,
+        device: str | None = None,
     ) -> None:
         self.n_components = n_components
         self.structure = structure
@@ -70,6 +74,7 @@ class MEVM(DensityEstimator):
         self.level = level
         self.binarize = binarize
         self.random_state = random_state
+        self.device = device
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, *, X_valid: Any = None, sample_weight: Any = None) -> Self:
@@ -82,13 +87,20 @@ class MEVM(DensityEstimator):
             sample_weight: How often each row counts.
         """
         options = MEVMOptions(
-            self.n_components, self.structure, self.smoothing, self.n_init, self.max_iter, self.tol, self.level
+            self.n_components,
+            self.structure,
+            self.smoothing,
+            self.n_init,
+            self.max_iter,
+            self.tol,
+            self.level,
+            learning_device(self.device),
         )
         bits = self._training_bits(X)
         weights = self._row_weights(sample_weight, len(bits))
         valid = None if X_valid is None else BinaryData.of(binary_table(self._codes(X_valid), self.schema_.names))
         fit = fit_mevm(BinaryData.of(bits, weights), options, generator(self.random_state), valid)
-        self.circuit_ = Circuit.of_schema(Graph(fit.root, bits.shape[1]), self.schema_)
+        self.circuit_ = Circuit.of_schema(Graph(fit.root, bits.shape[1]), self.schema_).with_counts(bits, weights)
         self.log_likelihoods_ = fit.log_likelihoods
         return self
 

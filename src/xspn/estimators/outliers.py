@@ -25,16 +25,20 @@ READING = ("domains", "binarize")  # parameters that say how the training table 
 class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
     """Find rows that are improbable, whichever of their cells are observed.
 
-    The score of a row is its log-likelihood, in deviations from what is usual for rows with the same cells observed:
-    a row of which little is seen has a high log-likelihood, but not a high score. What is usual is found by rows that
-    the model draws. Densities of real columns are taken on the columns' scales, so that units do not matter.
+    A row is odd if its cells are, or if they do not go together. log P(row) knows both, but where dozens of numbers
+    depend on each other, it is a matter of the directions in which they hardly vary, and a number far out is drowned in
+    these. So the log-densities of real cells, each on its own, count as much again: log P(row) + Σ log P(cell). The
+    score of a row is this sum, in deviations from what is usual for rows with the same cells observed: a row of which
+    little is seen has a high likelihood, but not a high score. What is usual is found by rows that the model draws.
+    Densities of real columns are taken on the columns' scales, so that units do not matter.
 
     Outliers that are alike would become a context of their own, and usual ones, if the model were fitted to all rows.
     So it is first one leaf, then fitted to the rows that are most usual, and at last to all rows that are no outliers
     to the model so far.
 
     Args:
-        estimator: The density estimator, an `XSPN` or a `MEVM` with settings of its own; by default `XSPN()`.
+        estimator: The density estimator, an `XSPN`, a `NormalMixture` or a `MEVM` with settings of its own; by default
+            a `NormalMixture` where at least half of the columns are numbers, and an `XSPN` elsewhere.
         contamination: The fraction of outliers among the training rows, above 0 and up to 0.5: as many of them are
             predicted to be outliers. "auto" takes rows for outliers that are less probable than all but one percent of
             the rows that the model draws itself, and whose scores are outliers among those of the training rows: below
@@ -86,9 +90,9 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
         fraction = self._fraction()
         number_between("support_fraction", self.support_fraction, 0.5, 1.0)
         seed = int(generator(self.random_state).integers(2**63 - 1))
-        model: Any = self._unfitted()
+        X = in_memory(X, "X") if self.support_fraction < 1 else X  # its rows are looked at again and again
+        model: Any = self._unfitted(X)
         if self.support_fraction < 1:
-            X = in_memory(X, "X")  # its rows are looked at again and again
             self._concentrate(model, X, sample_weight, seed)
         else:
             self._take(model.fit(X, sample_weight=sample_weight), seed)
@@ -128,6 +132,7 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
         """Draw the rows that tell what is usual; a file keeps their seed."""
         self.reference_seed_ = seed
         self._reference = self.circuit_.sample(REFERENCE_ROWS, random_state=seed)
+        self._reference_cells = self._logs_of_cells(self._reference)
 
     def restore(self, offset: float, reference_seed: int) -> None:
         """Take up what an earlier `fit` has found beside the circuit, as a file keeps it."""
@@ -145,7 +150,7 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
 
     @answers_by_partition()
     def score_samples(self, X: Any) -> FloatArray:
-        """Return how usual each row is: its log-likelihood, in deviations from that of rows like it.
+        """Return how usual each row is: how probable it and its numbers are, in deviations from what is usual.
 
         An impossible row has −inf.
 
@@ -164,7 +169,7 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def _scores(self, rows: FloatArray) -> FloatArray:
-        logs = self._logs(rows)
+        logs: FloatArray = self._logs(rows) + self._logs_of_cells(rows).sum(axis=1)
         if not len(rows):
             return logs
         patterns, which = np.unique(np.isnan(rows), axis=0, return_inverse=True)
@@ -183,15 +188,29 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
             logs -= np.where(np.isneginf(slope), 0.0, slope)  # what is out of the range is impossible already
         return logs
 
+    def _logs_of_cells(self, rows: FloatArray) -> FloatArray:
+        """Return the log-density of each real cell on its own; 0 where it is missing, and in other columns.
+
+        A single real column has no others to be drowned in.
+        """
+        found, domains = np.zeros(rows.shape), self.estimator_.schema_.domains
+        real = [column for column, domain in enumerate(domains) if domain is not None and not domain.is_discrete]
+        for column in real if len(real) > 1 else ():
+            values, which = np.unique(rows[:, column], return_inverse=True)
+            alone = np.full((len(values), rows.shape[1]), np.nan)
+            alone[:, column] = values
+            found[:, column] = self._logs(alone)[which.reshape(-1)]
+        return found
+
     def _usual(self, patterns: AnyArray) -> FloatArray:
-        """Return mean and deviation of the log-likelihood of rows with each pattern of missing cells: (patterns, 2)."""
+        """Return mean and deviation of the logarithms of rows with each pattern of missing cells: (patterns, 2)."""
         reference, found = self._reference, np.empty((len(patterns), 2))
         at_once = max(1, CELLS_AT_ONCE // reference.size)
         for start in range(0, len(patterns), at_once):
             own = patterns[start : start + at_once]
             masked = np.where(own[:, None, :], np.nan, reference)  # (patterns, reference rows, columns)
             logs = self._logs(masked.reshape(-1, reference.shape[1]))
-            logs = logs.reshape(len(own), len(reference))
+            logs = logs.reshape(len(own), len(reference)) + ~own @ self._reference_cells.T
             found[start : start + at_once] = np.column_stack([logs.mean(axis=1), logs.std(axis=1)])
         # Where all rows are alike there is no deviation to measure by: differences in nats will do.
         found[:, 1] = np.where(found[:, 1] > 1e-9, found[:, 1], 1.0)
@@ -200,7 +219,13 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
 
 def _one_leaf(model: Any) -> Any:
     """Return an unfitted model that makes no contexts, as far as it can be told to: the simplest one."""
-    simple = {"min_instances": 2**31, "exchangeability": "global", "quality": "fast", "n_estimators": 1}
+    simple = {
+        "min_instances": 2**31,
+        "exchangeability": "global",
+        "quality": "fast",
+        "n_estimators": 1,
+        "n_components": 1,
+    }
     known = model.get_params()
     return clone(model).set_params(**{name: value for name, value in simple.items() if name in known})
 

@@ -24,6 +24,7 @@ from xspn.estimators.base import DensityEstimator, TableInput
 from xspn.estimators.classifier import XSPNClassifier
 from xspn.estimators.imputer import XSPNImputer
 from xspn.estimators.mevm import MEVM
+from xspn.estimators.normal_mixture import NormalMixture
 from xspn.estimators.outliers import XSPNOutlierDetector
 from xspn.estimators.wrapped import AroundDensity
 from xspn.estimators.xspn import XSPN
@@ -33,8 +34,10 @@ from xspn.io.json_format import UNUSABLE
 from xspn.learning.trace import Trace
 from xspn.leaves.scales import Scale
 
-Estimator = XSPN | XSPNClassifier | MEVM | XSPNImputer | XSPNOutlierDetector
-CLASSES: dict[str, Any] = {own.__name__: own for own in (XSPN, XSPNClassifier, MEVM, XSPNImputer, XSPNOutlierDetector)}
+Estimator = XSPN | XSPNClassifier | MEVM | NormalMixture | XSPNImputer | XSPNOutlierDetector
+CLASSES: dict[str, Any] = {
+    own.__name__: own for own in (XSPN, XSPNClassifier, MEVM, NormalMixture, XSPNImputer, XSPNOutlierDetector)
+}
 ENTRY = "estimator"
 SCHEMA = 1
 DOMAIN, MAPPING, NESTED = "$domain", "$mapping", "$estimator"  # values of parameters that JSON has no form for
@@ -50,7 +53,7 @@ def save(model: Circuit | Estimator, path: str | os.PathLike[str], notes: Notes 
     `random_state` that is not a number.
 
     Args:
-        model: A `Circuit`, `XSPN`, `XSPNClassifier`, `MEVM`, `XSPNImputer` or `XSPNOutlierDetector`.
+        model: A `Circuit`, `XSPN`, `XSPNClassifier`, `MEVM`, `NormalMixture`, `XSPNImputer` or `XSPNOutlierDetector`.
         path: The file.
         notes: What else the file shall hold, in plain values.
 
@@ -169,7 +172,7 @@ def _restored(entry: Any, circuit: Circuit, source: str) -> Any:
         model.classes_ = _classes(entry, schema, source)
         schema = schema.take(range(len(schema) - 1))
     model.schema_, model._template = replace(schema, library=library), None
-    model.circuit_ = Circuit.of_schema(circuit.graph, replace(circuit.schema, library=library))
+    model.circuit_ = Circuit.of_schema(circuit.graph, replace(circuit.schema, library=library), counts=circuit.counts)
     model.n_features_in_ = len(schema)
     if schema.names is not None and library is not None:
         model.feature_names_in_ = np.array(schema.names, dtype=object)

@@ -11,7 +11,10 @@ from xspn.circuit import Circuit
 from xspn.core.arrays import AnyArray
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import RandomState
+from xspn.data.frames import is_out_of_core
+from xspn.data.table import Table
 from xspn.estimators.base import DensityEstimator
+from xspn.estimators.normal_mixture import NormalMixture, is_mostly_numbers
 from xspn.estimators.xspn import XSPN
 
 
@@ -25,16 +28,22 @@ class AroundDensity(BaseEstimator):  # type: ignore[misc]
     estimator: DensityEstimator | None
     random_state: RandomState
     estimator_: DensityEstimator
-    _defaults: Mapping[str, Any] = MappingProxyType({})  # settings of the density estimator if none is given
+    _defaults: Mapping[str, Any] = MappingProxyType({})  # settings of an `XSPN` if none is given
 
-    def _unfitted(self) -> DensityEstimator:
-        """Return the density estimator to fit; by default an `XSPN` with this estimator's seed."""
+    def _unfitted(self, X: Any) -> DensityEstimator:
+        """Return the density estimator to fit to a table.
+
+        By default a `NormalMixture` where at least half of the columns are numbers, and an `XSPN` elsewhere: what many
+        discrete columns have to do with each other is not told by contexts alone.
+        """
         if self.estimator is None:
+            if not is_out_of_core(X) and is_mostly_numbers(Table.of(X)):
+                return NormalMixture(random_state=self.random_state)
             return XSPN(**self._defaults, random_state=self.random_state)
         if not isinstance(self.estimator, DensityEstimator):
             found = self.estimator.__name__ if isinstance(self.estimator, type) else type(self.estimator).__name__
             hint = "; pass an instance, not the class" if isinstance(self.estimator, type) else ""
-            raise ParameterError(f"estimator: expected None, an XSPN or a MEVM, found {found}{hint}")
+            raise ParameterError(f"estimator: expected None, an XSPN, a NormalMixture or a MEVM, found {found}{hint}")
         return clone(self.estimator)  # type: ignore[no-any-return]
 
     def _adopt(self, fitted: DensityEstimator) -> None:

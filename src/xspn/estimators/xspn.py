@@ -16,13 +16,16 @@ from xspn.core.random import RandomState, generator
 from xspn.data.frames import is_out_of_core
 from xspn.data.provenance import Provenance
 from xspn.data.schema import Schema
-from xspn.engine.program import RowChecker
+from xspn.engine.program import RowChecker, compile_graph
 from xspn.estimators.agreement import warn_of_disagreement
 from xspn.estimators.base import TableInput, all_or_nothing, in_memory, training_data
 from xspn.estimators.explanation import Reason, decisions_in_words, reasons_of
 from xspn.estimators.segmenting import SegmentTransformer
+from xspn.graph.graph import Graph
+from xspn.inference.uncertainty import NodeCounts, count_rows
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
+from xspn.learning.device import known_device, learning_device
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.learner import WIDEST_BY_EVIDENCE, evidence_serves
 from xspn.learning.long_tables import LongTable
@@ -48,7 +51,7 @@ PLAIN = (
     "clustering",
     "leaf_learner",
 )
-NOT_KEPT = ("random_state", "n_jobs", "verbose", "domains")  # of no influence, or kept elsewhere
+NOT_KEPT = ("random_state", "n_jobs", "device", "verbose", "domains")  # of no influence, or kept elsewhere
 SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -72,11 +75,11 @@ class LearnerParameters(TableInput):
         leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
             "sparse" (of as few of them as predict best), "evidence" (the same with blocks of best evidence),
             "factorized", "exchangeable", "chow_liu" or "blocks".
-        quality: "fast" learns one circuit with the parameters as they are. "balanced" and "best" choose `min_instances`
-            and `independence_threshold` on validation rows (`X_valid`, or a random fraction of the training rows),
-            learn a bagged ensemble of 8 or 80 circuits, and mix it with hidden Chow-Liu trees over exchangeable blocks
-            (binary columns); "best" also chooses smoothing and shrinkage, and mixes in an EM-refined mixture of
-            perturbed copies of one circuit.
+        quality: "fast" learns one circuit with the parameters as they are. "balanced" and "best" choose between
+            evidence and tests, and `min_instances` and `independence_threshold` of these, on validation rows
+            (`X_valid`, or a random fraction of the training rows), learn a bagged ensemble of 8 or 80 circuits, and mix
+            it with hidden Chow-Liu trees over exchangeable blocks (binary columns); "best" also chooses smoothing and
+            shrinkage, and mixes in an EM-refined mixture of perturbed copies of one circuit.
         n_estimators: The number of circuits, learned on bootstrap samples and mixed into one; with a quality other than
             "fast" there are at least 8 or 80.
         domains: What the columns hold, where it shall not be inferred: "binary", "categorical", "ordinal", "real" or a
@@ -89,6 +92,9 @@ class LearnerParameters(TableInput):
             training table in their order, as scikit-learn does (files go by name); "by_name" takes them in any order,
             passes over others, and takes absent ones as missing.
         options: Further settings of `xspn.learning.config.LearnConfig`, by name.
+        device: Where EM computes with a quality other than "fast": None for the library's own kernels on the CPU, or a
+            device of torch, such as "cuda" (or "cpu", which takes torch's kernels). The model is as good, not the same
+            to the last digit. Where torch or the device is missing, a warning says so and the CPU does the work.
         n_jobs: Threads for one circuit, processes for several; −1 for all cores. The result does not depend on it.
         random_state: A seed, for the same circuit every time.
         verbose: 1 shows a progress bar: how much of the expected work is done, also inside long steps.
@@ -111,6 +117,7 @@ class LearnerParameters(TableInput):
         handle_unknown: str = "error",
         match_columns: str = "exact",
         options: Mapping[str, Any] | None = None,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -130,6 +137,7 @@ class LearnerParameters(TableInput):
         self.handle_unknown = handle_unknown
         self.match_columns = match_columns
         self.options = options
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -198,8 +206,8 @@ class XSPN(SegmentTransformer, LearnerParameters):
                 `domains`. A Dask array or DataFrame, or the path of a Parquet file or folder, is learned from out of
                 core: by tests such a table must be binary unless it is small enough to be gathered.
             y: Ignored.
-            X_valid: Validation rows: used to choose settings, with a quality other than "fast", and to score; their
-                mean log-likelihood becomes `valid_score_`.
+            X_valid: Validation rows: used to choose settings, with a quality other than "fast", to score (their mean
+                log-likelihood becomes `valid_score_`), and to measure how much wider credible intervals must be.
             sample_weight: How often each row counts. Tests treat weights as numbers of rows: survey weights that add
                 up to a population should be scaled to add up to the number of rows.
             checkpoint: For tables out of core: a file to save to after each pass over the data, and to resume
@@ -207,6 +215,7 @@ class XSPN(SegmentTransformer, LearnerParameters):
         """
         config = learn_config(self)
         one_of("quality", self.quality, ("fast", *BUDGETS))
+        known_device(self.device)
         for attribute in ("valid_score_", "search_", "passes_"):  # those of an earlier fit
             if hasattr(self, attribute):
                 delattr(self, attribute)
@@ -217,7 +226,9 @@ class XSPN(SegmentTransformer, LearnerParameters):
             raise ParameterError("checkpoint: only for Dask tables and Parquet paths; this table is in memory")
         else:
             learned, data = self._learned(X, X_valid, sample_weight, config)
-        self.circuit_ = Circuit.of_schema(learned.graph, self.schema_, self.provenance_)
+        is_mixture = isinstance(learned, SearchResult) or self.n_estimators > 1
+        counts = None if data is None else self._rows_behind(learned.graph, data, X_valid, is_mixture)
+        self.circuit_ = Circuit.of_schema(learned.graph, self.schema_, self.provenance_, counts)
         self.trace_ = learned.trace
         self._presentation = presentation_of(data) if isinstance(data, TableData) else {}
         if data is not None:
@@ -255,8 +266,20 @@ class XSPN(SegmentTransformer, LearnerParameters):
         budget = BUDGETS[self.quality]
         budget = replace(budget, circuits=max(budget.circuits, self.n_estimators))
         validation = None if valid is None else ValidationRows.of(valid)
+        device = learning_device(self.device)
         with learning_progress(self.verbose, budget.circuits) as progress:
-            return search(data, config, budget, seed, self.n_jobs, validation, progress), data
+            return search(data, config, budget, seed, self.n_jobs, validation, progress, device), data
+
+    def _rows_behind(self, graph: Graph, data: TrainingData, X_valid: Any, is_mixture: bool) -> NodeCounts:
+        """Return the number of rows behind each parameter; other rows say how far the circuit is off."""
+        others = None if X_valid is None or is_out_of_core(X_valid) else self._codes(X_valid)
+        rows, weights, of_others = data.rows(), data.weights, None
+        total, known = float(weights.sum()), self.provenance_.rows
+        if known is not None and not self.provenance_.weighted and known > 1.5 * total > 0:
+            # A sample of a long table, whose rows are next to new for the model of all of them.
+            others, of_others = (rows, weights) if others is None else (others, None)
+            weights = weights * (known / total)
+        return count_rows(graph, compile_graph(graph), rows, weights, others, of_others, is_mixture)
 
     def _validation_rows(self, X_valid: Any) -> AnyArray:
         """Read validation rows; what is wrong with them is reported before anything is learned."""
