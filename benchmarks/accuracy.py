@@ -17,25 +17,33 @@ from harness import parser, verdict
 from joblib import Parallel, delayed
 
 from xspn import XSPN, Circuit, datasets
-from xspn.paper.experiments.data import validation_is_test
-from xspn.paper.experiments.published import ID_SPN, LIKELIHOODS
+from xspn.paper.experiments.data import known_rows, validation_is_test
+from xspn.paper.experiments.published import RECORDS
 
-BARS = {
-    "senate": -17.2,
-    "house": -68.0,
-    "bundestag": -86.0,
-    "exam": -6.50,
+MARKS = {  # what `best` must reach: the real sets as before, the benchmark sets at least the best tractable record
+    "senate": -16.23,
+    "house": -64.9,
+    "bundestag": -73.2,
+    "exam": -5.83,
     "MEVM-l": -84.45,
     "conference": -5.910,
-    "nltcs": -6.02,
-    "plants": -12.30,
-    "jester": -52.6,
-    "audio": -39.7,
-    "netflix": -56.0,
-    "dna": -80.5,
-    "accidents": -28.0,
-    "pumsb": -23.0,
-    "bbc": -249.0,
+    **{name: record.tractable - 0.01 for name, record in RECORDS.items()},
+    "jester": -51.29,
+    "netflix": -55.31,
+    "audio": -38.9,
+    "pumsb": -21.8,
+    "msweb": -9.6,
+    "book": -33.6,
+    "movie": -49.2,
+    "webkb": -147.7,
+    "reut.-52": -81.1,
+    "20ng": -148.1,
+    "ad": -13.4,
+    "kosarek": -10.5,
+    "retail": -10.72,
+    "kdd": -2.11,
+    "msnbc": -6.03,
+    "nltcs": -5.985,
 }
 SINGLE = {  # what one circuit with default settings must reach (mean over seeds), and with how many parameters at most
     "senate": (-19.0, 1_000),
@@ -59,7 +67,8 @@ SINGLE = {  # what one circuit with default settings must reach (mean over seeds
     "webkb": (-156.542, None),
 }
 REAL = ("exam", "senate", "bundestag", "house")
-MOST_MINUTES = 10.0
+MOST_MINUTES = 12.0
+LONGER = dict.fromkeys(("kdd", "msnbc", "20ng", "webkb", "reut.-52"), 20.0)
 N_JOBS = int(os.environ.get("JOBS", "2"))
 
 
@@ -93,19 +102,24 @@ def _one_circuit(data: datasets.Dataset, seed: int) -> tuple[float, float, float
 
 
 def best(only: Sequence[str], _: int) -> None:
-    print('quality="best": test log-likelihood, and published ones of others')
-    head = f"  {'data':<12}{'test':>10}{'bar':>9}{'ID-SPN':>9}{'MADE':>9}{'parameters':>12}{'minutes':>9}"
-    print(f"{head}  verdict, and what was chosen")
+    print(
+        'quality="best": test log-likelihood, published ones of others, and how many test rows also occur in training'
+    )
+    head = f"  {'data':<12}{'test':>10}{'mark':>9}{'tractable':>11}{'any kind':>10}{'in train':>10}"
+    print(f"{head}{'parameters':>12}{'minutes':>9}  verdict, and what was chosen")
     for name in only:
         data = datasets.load(name)
         model, seconds = fitted(data, quality="best")
         search, ll = model.search_, model.score(data.test)
-        id_spn, made = (f"{ID_SPN[name]:.2f}", f"{LIKELIHOODS[name].made:.2f}") if name in ID_SPN else ("", "")
+        record = RECORDS.get(name)
+        others = ("–", "–") if record is None else (f"{record.tractable:.2f}", f"{record.of_any_kind:.2f}")
         size = model.circuit_.summary().parameters
-        chosen = ", ".join(map(str, search.parts))
-        good = ll >= BARS[name] and seconds <= 60 * MOST_MINUTES
-        print(f"  {name:<12}{ll:>10.3f}{BARS[name]:>9.2f}{id_spn:>9}{made:>9}{size:>12,}{seconds / 60:>9.1f}", end="")
-        print(f"  {verdict(good)}  {chosen}", flush=True)
+        chosen = ", ".join(map(str, search.components))
+        good = ll >= MARKS[name] and seconds <= 60 * LONGER.get(name, MOST_MINUTES)
+        print(
+            f"  {name:<12}{ll:>10.3f}{MARKS[name]:>9.2f}{others[0]:>11}{others[1]:>10}{known_rows(data):>10.1%}", end=""
+        )
+        print(f"{size:>12,}{seconds / 60:>9.1f}  {verdict(good)}  {chosen}", flush=True)
 
 
 def fast(only: Sequence[str], _: int) -> None:
@@ -120,29 +134,32 @@ def fast(only: Sequence[str], _: int) -> None:
 
 
 def leaves(only: Sequence[str], n_seeds: int) -> None:
-    print(f'quality="best" with and without exchangeable leaves, {n_seeds} seeds: mean test log-likelihood, parameters')
-    print(f"  {'data':<12}{'with':>10}{'without':>10}{'difference':>12}{'±':>8}{'with':>11}{'without':>11}")
-    for name in (name for name in REAL if name in only):
-        data = datasets.load(name)
-        jobs = (delayed(_score)(data, seed, test) for seed in range(n_seeds) for test in ("global", None))
-        found = np.array(Parallel(N_JOBS)(jobs)).reshape(n_seeds, 2, 2)  # (seed, test, score and size)
-        scores, sizes = found[:, :, 0], found[:, :, 1].mean(axis=0)
-        gain = scores[:, 0] - scores[:, 1]
-        error = gain.std(ddof=1) / np.sqrt(n_seeds) if n_seeds > 1 else np.nan
-        good = gain.mean() >= -2 * error and sizes[0] < sizes[1]
-        means = scores.mean(axis=0)
-        print(f"  {name:<12}{means[0]:>10.3f}{means[1]:>10.3f}{gain.mean():>12.3f}{error:>8.3f}", end="")
-        print(f"{sizes[0]:>11,.0f}{sizes[1]:>11,.0f}  {verdict(good)}", flush=True)
+    print(f"with and without exchangeable leaves, {n_seeds} seeds: mean test log-likelihood, parameters")
+    print(f"  {'data':<12}{'model':<8}{'with':>10}{'without':>10}{'difference':>12}{'±':>8}{'with':>11}{'without':>11}")
+    for quality in ("fast", "best"):
+        for name in (name for name in REAL if name in only):
+            data = datasets.load(name)
+            jobs = (delayed(_score)(data, seed, quality, test) for seed in range(n_seeds) for test in ("auto", None))
+            found = np.array(Parallel(N_JOBS)(jobs)).reshape(n_seeds, 2, 2)  # (seed, test, score and size)
+            scores, sizes = found[:, :, 0], found[:, :, 1].mean(axis=0)
+            gain = scores[:, 0] - scores[:, 1]
+            error = gain.std(ddof=1) / np.sqrt(n_seeds) if n_seeds > 1 else 0.0
+            good = gain.mean() >= -2 * error and sizes[0] < sizes[1]
+            means = scores.mean(axis=0)
+            print(
+                f"  {name:<12}{quality:<8}{means[0]:>10.3f}{means[1]:>10.3f}{gain.mean():>12.3f}{error:>8.3f}", end=""
+            )
+            print(f"{sizes[0]:>11,.0f}{sizes[1]:>11,.0f}  {verdict(good)}", flush=True)
 
 
-def _score(data: datasets.Dataset, seed: int, test: str | None) -> tuple[float, float]:
-    model, _ = fitted(data, seed, n_jobs=1, quality="best", exchangeability=test)
+def _score(data: datasets.Dataset, seed: int, quality: str, test: str | None) -> tuple[float, float]:
+    model, _ = fitted(data, seed, n_jobs=1, quality=quality, exchangeability=test)
     return model.score(data.test), model.circuit_.summary().parameters
 
 
 def ablation(only: Sequence[str], _: int) -> None:
     print("What each part adds: test log-likelihood with and without exchangeable leaves")
-    names = ("one circuit", "setting chosen", "ensemble", "copies", "hclts", "all of them")
+    names = ("one circuit", "setting chosen", "ensemble", "evidence", "copies", "hclts", "all of them")
     print(f"  {'data':<12}{'leaves':<16}" + "".join(f"{name:>16}" for name in names))
     for name in only:
         data = datasets.load(name)
@@ -160,7 +177,7 @@ def _ladder(data: datasets.Dataset, test: str | None) -> list[float | None]:
     singles = [fitted(data, exchangeability=test, **own)[0] for own in ({}, setting)]
     kinds, root = [one.kind for one in whole.search_.components], whole.circuit_.root
     parts = dict(zip(kinds, root.children if len(kinds) > 1 else [root], strict=True))
-    earned = [parts.get(kind) for kind in ("ensemble", "copies", "hclts")]
+    earned = [parts.get(kind) for kind in ("ensemble", "evidence", "copies", "hclts")]
     roots = [*(model.circuit_.root for model in singles), *earned, root]
     return [None if root is None else float(Circuit(root).log_likelihood(data.test).mean()) for root in roots]
 
@@ -176,13 +193,13 @@ PARTS: dict[str, Callable[[Sequence[str], int], None]] = {
 
 def main() -> None:
     own = parser(__doc__, PARTS, default=["best"])
-    own.add_argument("--only", nargs="+", choices=sorted({*BARS, *SINGLE}), metavar="NAME", help="data sets")
+    own.add_argument("--only", nargs="+", choices=sorted({*MARKS, *SINGLE}), metavar="NAME", help="data sets")
     own.add_argument(
         "--seeds", type=int, default=10, help="how many seeds single circuits and leaves are compared with"
     )
     options = own.parse_args()
     for part in options.parts:
-        PARTS[part](options.only or list(SINGLE if part == "single" else BARS), options.seeds)
+        PARTS[part](options.only or list(SINGLE if part == "single" else MARKS), options.seeds)
         print()
 
 

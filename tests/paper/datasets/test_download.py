@@ -1,5 +1,6 @@
 """Downloads from a server on this machine that is slow, stalls, drops the connection, lies, or has nothing."""
 
+import gzip
 import time
 
 import pytest
@@ -49,7 +50,7 @@ def test_a_server_that_fails_leaves_nothing_and_says_what_to_do(manner, reason, 
     assert "XSPN_DATA" in message
     assert str(Places.find().in_cache(file)) in message
     assert "XSPN_DOWNLOAD_BASE" in message
-    assert len(server.asked) == (1 if manner == "gone" else impatient.attempts)
+    assert len(server.asked) == (2 if manner == "gone" else impatient.attempts)  # as it is, and packed
 
 
 def test_a_wrong_byte_is_never_used_and_never_left_behind(server, impatient, cached_files):
@@ -115,3 +116,33 @@ def test_fetch_says_where_each_file_came_from(server, patient):
     assert all(f.path is not None and f.path.is_file() for f in first)
     second = datasets.fetch("exam", base_url=server.base("gone"), limits=patient)
     assert [f.origin for f in second] == ["cache"] * PATHS
+
+
+@pytest.fixture
+def packed_mirror(server):
+    """The server, with every file packed and none as it is."""
+    plain = dict(server.contents)
+    server.contents.clear()
+    server.contents.update({f"{path}.gz": gzip.compress(content) for path, content in plain.items()})
+    return server
+
+
+def test_a_mirror_may_hold_packed_files(packed_mirror, stand_in, patient, cached_files):
+    same_as_stand_in(datasets.load("exam", base_url=packed_mirror.base("ok"), limits=patient))
+    kept = [name for name in cached_files() if not name.startswith("parsed")]
+    assert not any(name.endswith(".gz") for name in kept)  # the cache holds what was verified
+    assert len(kept) == 3
+
+
+def test_a_damaged_packed_file_of_a_mirror_is_named(packed_mirror, patient, cached_files):
+    path = next(iter(packed_mirror.contents))
+    packed_mirror.contents[path] = packed_mirror.contents[path][:-9]
+    with pytest.raises(ChecksumError, match=r"\.data\.gz: the file is damaged"):
+        datasets.load("exam", base_url=packed_mirror.base("ok"), limits=patient)
+    assert packed_mirror.asked.count(path) == 3  # it may have been the way here that damaged it
+
+
+def test_a_mirror_with_neither_names_the_plain_address(server, patient):
+    with pytest.raises(DatasetMissingError) as caught:
+        datasets.load("exam", base_url=server.base("gone"), limits=patient)
+    assert ".gz" not in str(caught.value)

@@ -35,7 +35,7 @@ def small(name, original=datasets.make):
     return original(name, 300, 100, 100)
 
 
-def units(models=("XSPN-TF", "XSPN-default")):
+def units(models=("XSPN-TF", "XSPN-T")):
     return plan(["table1"], ("MEVM-s",), models).units
 
 
@@ -72,7 +72,7 @@ def test_a_stopped_run_goes_on_and_repeats_nothing(tmp_path, monkeypatch):
 
 def test_levels_that_cannot_matter_are_not_learned_again(tmp_path):
     store = Store(tmp_path)
-    run_units(units(("XSPN-default",)), store)
+    run_units(units(("XSPN-T",)), store)
     taken_over = [result for result in store if "same_as" in result.facts]
     assert taken_over
     for result in taken_over:

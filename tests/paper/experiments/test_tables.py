@@ -13,6 +13,7 @@ from xspn.paper.experiments.tables import (
     ablation_table,
     agreement,
     pairwise_table,
+    records_table,
     scores,
     settings_table,
     sizes_table,
@@ -93,6 +94,25 @@ def test_limits_footnotes_and_held_out_rows(made):
     assert rows["MEVM-l"]["limit"].text == "≈ −84.437"
     assert rows["nltcs"]["paper's MEVM"].text == "−6.040*"
     assert any(note.startswith("MEVM-l: the published validation file is the test file") for note in table.notes)
+
+
+def test_records_stand_beside_the_models_of_this_library(made):
+    results = [
+        made("plants", "XSPN-default", -12.76, facts={"test_rows_in_train": 0.6}),
+        made("plants", "XSPN-best", -11.70),
+        made("netflix", "XSPN-best", -55.315),
+        made("senate", "XSPN-default", -19.7),
+    ]
+    table = records_table(Chosen(results, "density"))
+    rows = {row[0].text: dict(zip(table.header, row, strict=True)) for row in table.rows}
+    assert set(rows) == {"plants", "netflix"}  # records are of the benchmark sets
+    plants, netflix = rows["plants"], rows["netflix"]
+    assert plants["test rows in train"].text == "60.0%"
+    assert (plants["XSPN-default"].mark, plants["XSPN-best"].mark, netflix["XSPN-best"].mark) == (
+        "worse", "better", "equal",
+    )  # fmt: skip
+    assert (plants["XSPN-best"].bold, netflix["XSPN-best"].bold) == (True, False)
+    assert (plants["best tractable"].text, netflix["model of any kind"].text) == ("−11.990", "VAE R")
 
 
 def test_ablation_sizes_and_settings(made):

@@ -3,15 +3,16 @@
 import hashlib
 
 
-def git_blob_sha1(content: bytes) -> str:
+def git_blob_sha1(content: bytes | bytearray) -> str:
     r"""Return the name that git gives to a file's content: the SHA-1 of a header and the content.
 
     Examples:
         >>> git_blob_sha1(b"hello\n")  # as `git hash-object` prints it
         'ce013625030ba8dba906f756967f9e9ca394464a'
     """
-    header = f"blob {len(content)}\0".encode()
-    return hashlib.sha1(header + content, usedforsecurity=False).hexdigest()
+    digest = hashlib.sha1(f"blob {len(content)}\0".encode(), usedforsecurity=False)
+    digest.update(content)  # by itself: a sum of the two would be a second copy
+    return digest.hexdigest()
 
 
 _LISTING = """

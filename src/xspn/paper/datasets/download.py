@@ -16,10 +16,12 @@ from xspn._version import __version__
 from xspn.core.errors import ChecksumError, DatasetError
 
 CHUNK = 1 << 16
+NOTHING_THERE = frozenset({404, 410})
 WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 Advance = Callable[[int], None]
-Check = Callable[[bytes], None]
+Content = bytes | bytearray
+Accept = Callable[[Content], Content]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +43,27 @@ class DownloadLimits:
     size: int = 1 << 28
 
 
+class AbsentError(DatasetError):
+    """There is no file at this address; there may be one at another."""
+
+
 class _GiveUpError(Exception):
     """A failure that another attempt would only repeat."""
 
 
-def download(address: str, limits: DownloadLimits | None = None, check: Check | None = None, label: str = "") -> bytes:
+class _NothingThereError(_GiveUpError):
+    """The address is one of no file."""
+
+
+def download(
+    address: str, limits: DownloadLimits | None = None, accept: Accept | None = None, label: str = ""
+) -> Content:
     """Return the content at an address (https, http or file), or raise `DatasetError` with the reason.
 
     Args:
         address: The address.
         limits: How patient to be.
-        check: Called with the content; a `ChecksumError` from it counts as a failed attempt.
+        accept: Called with what came, returns what is kept of it; a `ChecksumError` from it counts as a failed attempt.
         label: What the progress bar calls the file.
     """
     own = limits or DownloadLimits()
@@ -61,9 +73,9 @@ def download(address: str, limits: DownloadLimits | None = None, check: Check | 
             time.sleep(own.pause * 2 ** (attempt - 1))
         try:
             content = _attempt(address, own, label or address.rsplit("/", 1)[-1])
-            if check is not None:
-                check(content)
-            return content
+            return content if accept is None else accept(content)
+        except _NothingThereError as error:
+            raise AbsentError(f"{address}: {error}") from error
         except _GiveUpError as error:
             raise DatasetError(f"{address}: {error}") from error
         except (OSError, HTTPException) as error:
@@ -74,7 +86,7 @@ def download(address: str, limits: DownloadLimits | None = None, check: Check | 
     raise DatasetError(f"{address}: no success in {times}; the last one: {_in_words(reason)}") from reason
 
 
-def _attempt(address: str, limits: DownloadLimits, label: str) -> bytes:
+def _attempt(address: str, limits: DownloadLimits, label: str) -> Content:
     """Read everything, once."""
     request = urllib.request.Request(address, headers={"User-Agent": f"xspn/{__version__}"})
     ends = time.monotonic() + limits.total
@@ -84,10 +96,11 @@ def _attempt(address: str, limits: DownloadLimits, label: str) -> bytes:
         error.close()
         if error.code in WORTH_ANOTHER_TRY:
             raise
-        raise _GiveUpError(f"the server answers {error.code} {error.reason}") from error
+        kind = _NothingThereError if error.code in NOTHING_THERE else _GiveUpError
+        raise kind(f"the server answers {error.code} {error.reason}") from error
     except urllib.error.URLError as error:
         if address.startswith("file:"):
-            raise _GiveUpError(f"cannot be read ({_in_words(error)})") from error
+            raise _NothingThereError(f"cannot be read ({_in_words(error)})") from error
         raise
     with response:
         length = _announced_length(response)
@@ -98,7 +111,7 @@ def _attempt(address: str, limits: DownloadLimits, label: str) -> bytes:
     return content
 
 
-def _read(response: Any, limits: DownloadLimits, ends: float, advance: Advance) -> bytes:
+def _read(response: Any, limits: DownloadLimits, ends: float, advance: Advance) -> Content:
     parts = bytearray()
     while chunk := response.read1(CHUNK):
         parts += chunk
@@ -107,7 +120,7 @@ def _read(response: Any, limits: DownloadLimits, ends: float, advance: Advance) 
             raise _GiveUpError(f"expected at most {limits.size} bytes, found more; is this the right address?")
         if time.monotonic() > ends:
             raise TimeoutError(f"not done after {limits.total:g} seconds ({len(parts)} bytes came)")
-    return bytes(parts)
+    return parts
 
 
 def _announced_length(response: Any) -> int | None:

@@ -21,14 +21,15 @@ from typing import Any, Literal
 import numpy as np
 
 from xspn.core.errors import ChecksumError, DataError, DatasetError, DatasetMissingError, ParameterError
-from xspn.core.files import write_bytes
+from xspn.core.files import write_parts
 from xspn.paper.datasets.catalog import SourceFile
 from xspn.paper.datasets.checksums import git_blob_sha1
 from xspn.paper.datasets.dataset import BinaryTable
-from xspn.paper.datasets.download import DownloadLimits, download
+from xspn.paper.datasets.download import AbsentError, Content, DownloadLimits, download
 
 PUBLIC_BASE = "https://raw.githubusercontent.com/{owner}/{repository}/{branch}/{path}"
 PACKED = ".gz"
+_PART = 1 << 20  # bytes unpacked at a time
 SCHEMES = ("https://", "http://", "file://")
 
 AnyPath = str | os.PathLike[str]
@@ -140,7 +141,7 @@ class Verified:
         path: Where the file is now; None if it was downloaded and the cache folder is not writable.
     """
 
-    content: bytes
+    content: Content
     origin: Origin
     path: Path | None
 
@@ -154,7 +155,9 @@ def obtain(file: SourceFile, places: Places, limits: DownloadLimits | None = Non
     path = places.in_data(file)
     if path is not None:
         advice = "replace it with an undamaged copy, or delete it to have it downloaded"
-        content = _unpacked(path, file, advice) if path.suffix == PACKED else path.read_bytes()
+        content: Content = path.read_bytes()
+        if path.suffix == PACKED:
+            content = _unpacked(content, file, f"{path}", advice)
         check(content, file, f"{path}", advice)
         return Verified(content, "data folder", path)
     path = places.in_cache(file)
@@ -165,13 +168,17 @@ def obtain(file: SourceFile, places: Places, limits: DownloadLimits | None = Non
     return Verified(content, "download", path if keep(path, content) else None)
 
 
-def _unpacked(path: Path, file: SourceFile, advice: str) -> bytes:
+def _unpacked(packed: Content, file: SourceFile, where: str, advice: str) -> bytearray:
     """Return what a packed file holds, no more of it than the file can have."""
+    most = _most_bytes(file)
+    unpacked = bytearray()
     try:
-        with gzip.open(path) as stream:
-            return stream.read(_most_bytes(file))
+        with gzip.open(io.BytesIO(packed)) as stream:
+            while len(unpacked) < most and (part := stream.read(min(_PART, most - len(unpacked)))):
+                unpacked += part
     except (OSError, EOFError, zlib.error) as error:
-        raise ChecksumError(f"{path}: the file is damaged ({error}); it was not used; {advice}") from error
+        raise ChecksumError(f"{where}: the file is damaged ({error}); it was not used; {advice}") from error
+    return unpacked
 
 
 def _most_bytes(file: SourceFile) -> int:
@@ -179,7 +186,7 @@ def _most_bytes(file: SourceFile) -> int:
     return 2 * file.expected_size + (1 << 20)
 
 
-def check(content: bytes, file: SourceFile, where: str, advice: str) -> None:
+def check(content: Content, file: SourceFile, where: str, advice: str) -> None:
     """Raise `ChecksumError` unless the content is what the catalog says."""
     found = git_blob_sha1(content)
     if found != file.sha1:
@@ -189,11 +196,11 @@ def check(content: bytes, file: SourceFile, where: str, advice: str) -> None:
         )
 
 
-def keep(path: Path, content: bytes) -> bool:
+def keep(path: Path, content: Content) -> bool:
     """Store content in the cache, whole or not at all; a folder that cannot be written to is no error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, content)
+        write_parts(path, [memoryview(content)])
     except OSError:
         return False
     return True
@@ -216,7 +223,8 @@ def _read_cached(path: Path, file: SourceFile) -> bytes | None:
     return None
 
 
-def _download(file: SourceFile, places: Places, limits: DownloadLimits | None) -> bytes:
+def _download(file: SourceFile, places: Places, limits: DownloadLimits | None) -> Content:
+    """Return the file from the address, where it may lie as it is or packed."""
     address = places.address(file)
     ways = (
         f"Two ways to provide it: set XSPN_DATA to a folder that holds it as {file.relative_path}, "
@@ -228,8 +236,22 @@ def _download(file: SourceFile, places: Places, limits: DownloadLimits | None) -
         )
     advice = f"the server or the way to it altered it; try again later, or use another source. {ways}"
     own = limits or DownloadLimits(size=_most_bytes(file))
+
+    def whole(content: Content) -> Content:
+        check(content, file, address, advice)
+        return content
+
+    def unpacked(content: Content) -> Content:
+        return whole(_unpacked(content, file, address + PACKED, advice))
+
     try:
-        return download(address, own, lambda content: check(content, file, address, advice), file.name)
+        try:
+            return download(address, own, whole, file.name)
+        except AbsentError as absent:
+            try:
+                return download(address + PACKED, own, unpacked, file.name + PACKED)
+            except AbsentError:
+                raise absent from None  # the address that the file should have is the one to name
     except ChecksumError:
         raise
     except DatasetError as error:
@@ -239,7 +261,7 @@ def _download(file: SourceFile, places: Places, limits: DownloadLimits | None) -
         ) from error
 
 
-def parse(content: bytes, what: str = "data") -> BinaryTable:
+def parse(content: Content, what: str = "data") -> BinaryTable:
     r"""Return the table in a file's content.
 
     Examples:
@@ -260,7 +282,7 @@ def parse(content: bytes, what: str = "data") -> BinaryTable:
     return _parse_by_line(content, what)
 
 
-def _parse_by_line(content: bytes, what: str) -> BinaryTable:
+def _parse_by_line(content: Content, what: str) -> BinaryTable:
     """Read with care, so that an error can name the line; spaces and other line ends are allowed."""
     lines = content.decode("ascii", errors="replace").splitlines()
     rows = [[cell.strip() for cell in line.split(",")] for line in lines if line.strip()]

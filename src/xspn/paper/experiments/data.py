@@ -68,9 +68,21 @@ def rows_to_choose_on(data: Dataset) -> tuple[BinaryTable, BinaryTable]:
     return data.train[~chosen_on], data.train[chosen_on]
 
 
+def known_rows(data: Dataset) -> float:
+    """Return the fraction of the test rows that also occur in training: memory is enough to predict those.
+
+    Examples:
+        >>> rows = np.array([[0, 1], [1, 1], [0, 1]])
+        >>> known_rows(Dataset("leaky", rows[:1], rows[:1], rows))
+        0.6666666666666666
+    """
+    known = {row.tobytes() for row in np.packbits(data.train, axis=1)}
+    return sum(row.tobytes() in known for row in np.packbits(data.test, axis=1)) / len(data.test)
+
+
 @lru_cache(maxsize=4)
 def facts(name: str, generated: bool) -> dict[str, str | float | int | bool]:
-    """Return what a result says of its data: digest, sizes, the limit where the truth is known."""
+    """Return what a result says of its data: digest, sizes, rows that recur, the limit where the truth is known."""
     data = dataset(name, generated)
     digest = hashlib.sha256()
     for part in (data.train, data.valid, data.test):
@@ -80,6 +92,7 @@ def facts(name: str, generated: bool) -> dict[str, str | float | int | bool]:
         "rows": len(data.train),
         "variables": data.n_variables,
         "held_out": validation_is_test(data),
+        "test_rows_in_train": known_rows(data),
     }
     if data.truth is not None:
         found["limit"] = float(data.truth.log_likelihood(data.test).mean())

@@ -70,7 +70,8 @@ for _spec in (
     ModelSpec("SPN-CLT", partial(paper_model, "SPN-CLT"), STRUCTURE, cost=4),
     ModelSpec("XSPN-T", partial(paper_model, "XSPN-T"), WITH_TEST, cost=4),
     ModelSpec("XSPN-TF", partial(paper_model, "XSPN-TF"), WITH_TEST, cost=4),
-    ModelSpec("XSPN-default", XSPN, WITH_TEST),
+    ModelSpec("XSPN-default", XSPN, cost=4),
+    ModelSpec("XSPN-best", XSPN, fixed=(("quality", "best"),), cost=400, stops_early=True),
     ModelSpec("SPN-default", XSPN, STRUCTURE, fixed=(("exchangeability", "none"),)),
     ModelSpec("MEVM", MEVM, fixed=(("n_components", 20),), cost=20, stops_early=True),
     ModelSpec("MADE", MADE, quick=(("max_epochs", 30),), extra="torch", cost=60, stops_early=True),
@@ -80,7 +81,7 @@ for _spec in (
 for _spec in (
     ModelSpec("SPN", partial(paper_classifier, "SPN"), STRUCTURE, cost=4),
     ModelSpec("XSPN", partial(paper_classifier, "XSPN-TF"), WITH_TEST, cost=4),
-    ModelSpec("XSPN-default", XSPNClassifier, WITH_TEST),
+    ModelSpec("XSPN-default", XSPNClassifier, cost=4),
     ModelSpec("MEVM", MEVMClassifier),
     ModelSpec("SVM", SVC, cost=20, merges_rows=True),
     ModelSpec("XGBoost", XGBoost, extra="xgboost"),

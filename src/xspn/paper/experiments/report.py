@@ -15,11 +15,13 @@ from xspn.paper.experiments.figures import (
     runtime_chart,
     size_chart,
 )
+from xspn.paper.experiments.published import RECORDS
 from xspn.paper.experiments.rendering import Drawing, ReportTable, html_page, markdown_table
 from xspn.paper.experiments.results import UnitResult
 from xspn.paper.experiments.tables import (
     ablation_table,
     pairwise_table,
+    records_table,
     scores,
     settings_table,
     sizes_table,
@@ -57,6 +59,8 @@ def content(
         made.parts["table1"] = first = table1(density)
         made.summary += scores(first, density)
         _draw(made, pictures, "likelihoods", lambda: likelihood_chart(density))
+        if any(row.dataset in RECORDS for row in density.rows):
+            made.parts["records"] = records_table(density)
     if "ablation" in targets and density:
         made.parts["ablation"] = ablation_table(density)
         _draw(made, pictures, "sizes_chart", lambda: size_chart(density))
