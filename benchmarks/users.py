@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from xspn import XSPN, XSPNClassifier, XSPNImputer, XSPNOutlierDetector
+from xspn import NormalMixture, XSPNClassifier, XSPNImputer, XSPNOutlierDetector
 
 # -- next items of baskets ------------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ def imputed(X, missing):
     """Return (NRMSE, wrong categories, coverage of intervals) of our imputer, KNN and IterativeImputer."""
     table = np.where(missing, np.nan, X)
     last = X.shape[1] - 1
-    density = XSPN(exchangeability="global", domains={last: "categorical"}, random_state=0)  # the imputer's own default
+    density = NormalMixture(domains={last: "categorical"}, random_state=0)  # the imputer's own default for numbers
     ours = XSPNImputer(density, random_state=0).fit(table)
     low, high = ours.intervals(table, 0.9)
     real = np.array([not domain.is_discrete for domain in ours.estimator_.schema_.domains])

@@ -14,8 +14,8 @@ import pytest
 from fuzz import circuits, files
 from fuzz.workers import Pool, run_case
 from xspn import Atom, Transformed
-from xspn.circuit import Queries
 from xspn.leaves import Scale, scales
+from xspn.questions.queries import Queries
 
 
 def fine(rng, folder):

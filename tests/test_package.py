@@ -40,3 +40,8 @@ def test_the_wheel_is_complete(tmp_path):
     assert "xspn/py.typed" in inside
     sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "xspn").rglob("*.py")}
     assert sources <= inside
+
+
+def test_python_m_xspn_is_the_command():
+    found = subprocess.run([sys.executable, "-m", "xspn", "--version"], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout.strip()) == (0, f"xspn {xspn.__version__}")

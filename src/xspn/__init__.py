@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from xspn.data import read_table as read_table
     from xspn.estimators import MEVM as MEVM
     from xspn.estimators import XSPN as XSPN
+    from xspn.estimators import NormalMixture as NormalMixture
     from xspn.estimators import XSPNClassifier as XSPNClassifier
     from xspn.estimators import XSPNImputer as XSPNImputer
     from xspn.estimators import XSPNOutlierDetector as XSPNOutlierDetector
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from xspn.leaves import Smoothing as Smoothing
     from xspn.leaves import Transformed as Transformed
     from xspn.paper import datasets as datasets
+    from xspn.reports import check_table as check_table
     from xspn.reports import report as report
 
 _HOMES = {
@@ -50,6 +52,7 @@ _HOMES = {
     "Gaussian": "xspn.leaves",
     "MEVM": "xspn.estimators",
     "MultivariateGaussian": "xspn.leaves",
+    "NormalMixture": "xspn.estimators",
     "Product": "xspn.graph",
     "Scale": "xspn.leaves",
     "Smoothing": "xspn.leaves",
@@ -60,6 +63,7 @@ _HOMES = {
     "XSPNError": "xspn.core.errors",
     "XSPNImputer": "xspn.estimators",
     "XSPNOutlierDetector": "xspn.estimators",
+    "check_table": "xspn.reports",
     "exchangeability_test": "xspn.learning.exchangeability.public",
     "exchangeable_groups": "xspn.learning.exchangeability.public",
     "load": "xspn.estimators.persistence",

@@ -1,226 +1,49 @@
 """`Circuit`: a graph of nodes with names, and every exact query as a method."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
 from xspn.core.arrays import FloatArray
-from xspn.core.checks import Names
-from xspn.core.errors import DataError, ParameterError
+from xspn.core.checks import weights_of_rows
+from xspn.core.errors import ParameterError, QueryError
 from xspn.core.random import RandomState, generator
 from xspn.data.attributes import attributes_of
 from xspn.data.domain import Domain, Labels
 from xspn.data.provenance import Provenance
-from xspn.data.schema import Schema, is_table
+from xspn.data.schema import Schema
 from xspn.engine import Automatic, Backend, Program, chosen_backend, compile_graph
 from xspn.graph import properties, transform
 from xspn.graph.graph import Graph, Summary, from_records, summarize
 from xspn.graph.nodes import Node, Scope
-from xspn.inference import moments, mpe, queries
+from xspn.inference import information, moments, queries, uncertainty
+from xspn.inference.best_rows import BestRows, SearchLimits, best_rows
+from xspn.inference.information import Information
 from xspn.inference.moments import Moments
-from xspn.inference.mpe import Completion
 from xspn.inference.oracle import Oracle
 from xspn.inference.segments import ContextChoice, Segments, segments_of
+from xspn.inference.uncertainty import CredibleInterval, DeltaMethod, NodeCounts
+from xspn.learning.device import learning_device
 from xspn.learning.em import EMOptions, fit_parameters
 from xspn.leaves import Leaf, Smoothing
-from xspn.questions import Answer, Answers, NextItem, Posterior, probabilities, recommendations
+from xspn.questions import (
+    Contributions,
+    Posterior,
+    contributions,
+)
+from xspn.questions.answers import Refine
+from xspn.questions.contributions import PERMUTATIONS, ContextShift
 from xspn.questions.events import CountOf
+from xspn.questions.intervals import simulated, with_intervals
+from xspn.questions.queries import Evaluator, Queries, Variable
 from xspn.web import notebook_html, write_page
 
-Variable = int | str
 MOST_SHOWN_EDGES = 50_000  # of a circuit that a notebook shows probabilities of
-
-
-class Queries(ABC):
-    """Probabilities, completions and samples; whoever offers them has a back end and a schema."""
-
-    @property
-    @abstractmethod
-    def backend(self) -> Backend:
-        """What runs the circuit."""
-
-    @property
-    @abstractmethod
-    def schema(self) -> Schema:
-        """What is known of the columns: names, domains, labels and types."""
-
-    @abstractmethod
-    def max_product_is_exact(self) -> bool:
-        """Whether a max-product pass finds most probable completions."""
-
-    @property
-    def names(self) -> Names | None:
-        """The names of the columns, or None."""
-        return self.schema.names
-
-    def log_likelihood(self, X: Any) -> FloatArray:
-        """Return log P of each row's observed part: (rows,); −inf where it is impossible."""
-        return self.backend.log_likelihood(self.schema.encode(X), self.names)
-
-    def conditional_log_likelihood(self, X: Any, given: Any) -> FloatArray:
-        """Return log P(X | given) of each row. `given` has a row for each row of X, or one for all of them.
-
-        Where a row of X contradicts what is given the answer is −inf; evidence of probability zero is an error.
-        """
-        rows = np.asarray(self.schema.encode(X), dtype=np.float64)
-        known = np.asarray(self.schema.evidence(given, "given"), dtype=np.float64)
-        if len(known) not in (1, len(rows)):
-            raise DataError(f"given: expected 1 row or {len(rows)}, one for each row of X, found {len(known)}")
-        known = np.broadcast_to(known, rows.shape)
-        return queries.conditional_log_likelihood(self.backend, rows, known, self.names)
-
-    @overload
-    def marginals(self, evidence: Any = None, as_frame: Literal[False] = False) -> FloatArray: ...
-
-    @overload
-    def marginals(self, evidence: Any = None, *, as_frame: Literal[True]) -> Any: ...
-
-    def marginals(self, evidence: Any = None, as_frame: bool = False) -> Any:
-        """Return P(X_i = v | evidence row) for every variable and value: (rows, variables, values), two values or more.
-
-        Values beyond a variable's domain, real variables and columns outside the circuit give NaN. Without evidence
-        there is one row.
-
-        Args:
-            evidence: What is known: a table, one row of it, or a mapping {variable: value}.
-            as_frame: Return a DataFrame with labels instead, a line for each value of each discrete variable: `row`,
-                `variable`, `value`, `probability`. It is of the library that the model was fitted to, pandas otherwise.
-
-        Examples:
-            >>> from xspn import Bernoulli
-            >>> rain = Circuit(Bernoulli(0, p=0.4), names=["rain"], labels={"rain": ["dry", "wet"]})
-            >>> print(rain.marginals(as_frame=True).to_string(index=False))
-             row variable value  probability
-               0     rain   dry          0.6
-               0     rain   wet          0.4
-        """
-        found = self.backend.marginals(self.schema.evidence(evidence), self.names)
-        return self.schema.labeled_probabilities(found) if as_frame else found
-
-    def means(self, evidence: Any = None) -> FloatArray:
-        """Return E[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.
-
-        Columns outside the circuit give NaN. Without evidence there is one row.
-        """
-        return queries.means(self.backend, self.schema.evidence(evidence), self.names)
-
-    def variances(self, evidence: Any = None) -> FloatArray:
-        """Return Var[X_i | evidence row] for every variable: (rows, n). Categories count as their codes.
-
-        What is observed has variance 0, and columns outside the circuit give NaN. Without evidence there is one row.
-
-        Examples:
-            >>> from xspn import Gaussian, Sum
-            >>> c = Circuit(Sum([0.5, 0.5], [Gaussian(0, mean=-1.0, std=1.0), Gaussian(0, mean=1.0, std=1.0)]))
-            >>> c.variances().tolist()
-            [[2.0]]
-        """
-        return queries.variances(self.backend, self.schema.evidence(evidence), self.names)
-
-    def mpe(self, evidence: Any = None, exact: bool = False) -> Completion:
-        """Return the most probable completion of each row: `.values`, `.log_prob`, `.exact`.
-
-        The max-product pass is exact for selective circuits whose leaves know their modes, and says so. With
-        `exact=True` a branch-and-bound search makes it exact for others too, or refuses with the reason when the
-        circuit is too large for that or real values are missing.
-        """
-        rows = self.schema.evidence(evidence)
-        is_exact = self.max_product_is_exact()
-        if exact and not is_exact:
-            return replace(mpe.branch_and_bound(self.backend, rows, self.names), schema=self.schema)
-        return replace(mpe.max_product(self.backend, rows, is_exact, self.names), schema=self.schema)
-
-    def count_distribution(self, variables: Iterable[Variable], given: Any = None) -> FloatArray:
-        """Return P(number of ones among the variables = k | given) for k = 0..len(variables), for binary variables.
-
-        Args:
-            variables: The variables to count.
-            given: A mapping, one row or a text such as "income > 50000 & city=Bonn": the answer is (k,). For a table
-                of evidence it is (rows, k).
-
-        Examples:
-            >>> from xspn import BetaBinomial
-            >>> c = Circuit(BetaBinomial(range(3), mean=0.5, dispersion=1.0))
-            >>> c.count_distribution([1, 2], given=[[1, np.nan, np.nan], [0, np.nan, np.nan]]).round(3).tolist()
-            [[0.125, 0.25, 0.625], [0.625, 0.25, 0.125]]
-        """
-        chosen = self.schema.indices(variables)
-        self.schema.binary(chosen, "count_distribution")
-        posterior = Posterior(self.backend, self.schema, given)
-        found = posterior.count_distribution(CountOf(tuple((v, frozenset({1})) for v in chosen)))
-        return found if is_table(given) else found[0]
-
-    def probability(
-        self, target: str | Sequence[str] | None = None, given: Any = None, top: int | None = None
-    ) -> Answer | Answers:
-        """Return how probable an event is, given evidence and without it, in the language of questions.
-
-        Args:
-            target: An event such as "count(*) >= 218" or "age in 30..40 & not city=Bonn", or several. By default each
-                value of each discrete column that the evidence leaves open (of binary ones the second).
-            given: What is known, in the same language, or a mapping {variable: value} or a row.
-            top: Return so many answers: those that the evidence changes most, in order.
-
-        Returns:
-            One `Answer` (`probability`, `prior`, `lift`, `odds`) for one event, a list for several.
-
-        Examples:
-            >>> from xspn import Bernoulli, Exchangeable, Product
-            >>> leaf = Exchangeable([0, 1], log_weights=np.log([0.2, 0.25, 0.3]))
-            >>> c = Circuit(Product([leaf, Bernoulli(2, p=0.4)]), names=["ann", "bob", "rain"])
-            >>> print(c.probability("count(*) >= 2", given="ann=1"))
-            P(count(*) >= 2 | ann=1) = 0.7273, lift 1.455, odds 2.667 (without evidence 0.5)
-            >>> [answer.text for answer in c.probability(given="ann=1 | bob=1", top=2)]
-            ['ann=1', 'bob=1']
-        """
-        return probabilities(self.backend, self.schema, target, given, top)
-
-    def recommend(
-        self,
-        basket: Any,
-        k: int = 10,
-        *,
-        given: Any = None,
-        items: str | Iterable[Variable] | None = None,
-        exclude: Iterable[Variable] = (),
-    ) -> list[NextItem] | list[list[NextItem]]:
-        """Return the k likeliest next items: P(item is the one more | the basket and exactly one more item).
-
-        Args:
-            basket: A list of items, by name or column; or several: a list of such lists, or a table whose ones are in
-                the basket. Items that are not in it are open.
-            k: How many items.
-            given: What is known of other columns: a mapping {variable: value}, or a text such as "day=Saturday".
-            items: The columns that are items, by name, index or pattern; by default all that mean no and yes.
-            exclude: Items that are not recommended.
-
-        Returns:
-            For one basket a list of `NextItem` (`item`, `probability`, `lift`), the likeliest first; for several a list
-            of such lists.
-
-        Examples:
-            >>> from xspn import Bernoulli, Exchangeable, Product
-            >>> pair = Exchangeable([0, 1], log_weights=np.log([0.5, 0.05, 0.4]))
-            >>> c = Circuit(Product([pair, Bernoulli(2, p=0.5)]), names=["bread", "butter", "soap"])
-            >>> for item in c.recommend(["bread"]):
-            ...     print(item)
-            butter 0.8889 (lift 1.88)
-            soap 0.1111 (lift 0.211)
-        """
-        return recommendations(self.backend, self.schema, basket, k, given, items, exclude)
-
-    def sample(self, n: int | None = None, *, given: Any = None, random_state: RandomState = None) -> FloatArray:
-        """Return n random rows; with `given`, random completions of its rows (n of each if n is given)."""
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
-            raise ParameterError(f"sample: expected a number of rows of at least 0, found {n!r}")
-        rows = self.schema.evidence(given, "given")
-        return queries.sample(self.backend, rows, generator(random_state), self.names, 1 if n is None else int(n))
 
 
 class Circuit(Queries):
@@ -262,6 +85,7 @@ class Circuit(Queries):
     ) -> None:
         width = len(names) if names is not None and n_variables is None else n_variables
         self._provenance: Provenance | None = None
+        self._counts: NodeCounts | None = None
         self._graph = Graph(root, width)
         self._schema = Schema.of(self._graph.domains, names, labels)
 
@@ -271,10 +95,12 @@ class Circuit(Queries):
         return cls.of_schema(graph, Schema.of(graph.domains, names))
 
     @classmethod
-    def of_schema(cls, graph: Graph, schema: Schema, provenance: Provenance | None = None) -> "Circuit":
+    def of_schema(
+        cls, graph: Graph, schema: Schema, provenance: Provenance | None = None, counts: NodeCounts | None = None
+    ) -> "Circuit":
         """Return the circuit of nodes that are in order already, for tables of a known schema."""
         circuit = cls.__new__(cls)
-        circuit._graph, circuit._provenance = graph, provenance
+        circuit._graph, circuit._provenance, circuit._counts = graph, provenance, counts
         circuit._schema = schema.over(graph.domains)
         return circuit
 
@@ -299,6 +125,11 @@ class Circuit(Queries):
     def provenance(self) -> Provenance | None:
         """How the circuit was learned; None if nobody said, or if it was made from another circuit."""
         return self._provenance
+
+    @property
+    def counts(self) -> NodeCounts | None:
+        """How many rows stand behind the parameters of each node; None if nobody counted them."""
+        return self._counts
 
     @property
     def labels(self) -> tuple[Labels | None, ...]:
@@ -356,7 +187,69 @@ class Circuit(Queries):
 
     def with_provenance(self, provenance: Provenance) -> "Circuit":
         """Return the same circuit with a note of how it was learned."""
-        return Circuit.of_schema(self._graph, self._schema, provenance)
+        return Circuit.of_schema(self._graph, self._schema, provenance, self._counts)
+
+    def with_counts(
+        self, X: Any, sample_weight: Any = None, *, X_valid: Any = None, is_ensemble: bool = False
+    ) -> "Circuit":
+        """Return the same circuit with the number of rows behind each parameter, which credible intervals need.
+
+        Learned circuits have it already. For others, X are the rows that the parameters come from.
+
+        Args:
+            X: The rows.
+            sample_weight: The weight of each row.
+            X_valid: Other rows, against which it is measured how far the model is off; by default those of X.
+            is_ensemble: Whether the root's children are models of the same rows: then their spread counts, too.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> Circuit(Bernoulli(0, p=0.5)).with_counts([[1], [0], [np.nan], [1]]).counts.rows.tolist()
+            [3.0]
+        """
+        rows, others = self._schema.encode(X), None if X_valid is None else self._schema.encode(X_valid, "X_valid")
+        weights = weights_of_rows(sample_weight, len(rows))
+        found = uncertainty.count_rows(self._graph, self.program, rows, weights, others, None, is_ensemble, self.names)
+        return Circuit.of_schema(self._graph, self._schema, self._provenance, found)
+
+    @cached_property
+    def _delta(self) -> DeltaMethod:
+        return DeltaMethod(self._graph, self.program, self._known_counts())
+
+    def delta_method(self) -> DeltaMethod:
+        """Return what tells how sure answers are, from the rows behind the parameters."""
+        return self._delta
+
+    def _simulated_count(
+        self, posterior: Posterior, count: CountOf, found: FloatArray, level: float
+    ) -> CredibleInterval:
+        def ask(own: Posterior) -> FloatArray:
+            return own.count_distribution(count).reshape(found.shape)
+
+        return CredibleInterval.of(found, simulated(self, posterior, found, ask), level, "simulation")
+
+    def _refine(self, level: float) -> Refine:
+        return partial(with_intervals, self, level=level)
+
+    def _known_counts(self) -> NodeCounts:
+        if self._counts is None:
+            raise QueryError(
+                "intervals: nobody counted how many rows stand behind this circuit's parameters; with_counts(X) does, "
+                "where X are the rows that they come from"
+            )
+        return self._counts
+
+    def posterior_draw(self, random_state: RandomState = None) -> "Circuit":
+        """Return the circuit with all parameters drawn from their posterior, for simulating how sure any answer is.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> coin = Circuit(Bernoulli(0, p=0.5)).with_counts([[1], [0]] * 50)
+            >>> round(float(np.std([coin.posterior_draw(seed).root.p for seed in range(200)])), 2)
+            0.05
+        """
+        root = uncertainty.drawn_root(self._graph, self._known_counts(), generator(random_state))
+        return self._with_root(root)
 
     def simplify(self) -> "Circuit":
         """Return the same distribution without trivial nodes, nested sums and products, or repeated parts."""
@@ -434,7 +327,7 @@ class Circuit(Queries):
             (('party', ('left',)),)
         """
         own = attributes_of(source, self._schema.shown_names)
-        return Circuit.of_schema(self._graph, replace(self._schema, attributes=own), self._provenance)
+        return Circuit.of_schema(self._graph, replace(self._schema, attributes=own), self._provenance, self._counts)
 
     def moments(self) -> Moments:
         """Return means and covariances of all variables."""
@@ -470,6 +363,30 @@ class Circuit(Queries):
         found = segments_of(self._graph, self._schema, known)
         return found if X is None else found.with_rows(self.responsibilities(X).sum(axis=0).tolist())
 
+    def contributions(
+        self, target: str, given: Any, permutations: int = PERMUTATIONS, random_state: RandomState = 0
+    ) -> Contributions:
+        """Return why a target is as probable as it is: what each item of the evidence adds to its log-odds.
+
+        The contributions are Shapley values of the log-odds given sets of items, and add up to the change from no
+        evidence to all of it. Up to 15 items they are exact; of more, orders are sampled and standard errors given.
+
+        Args:
+            target: An event in the language of questions, such as "overflow=yes".
+            given: The items: a mapping, one row, or texts; the parts of "a=1 & b=2" are items of their own.
+            permutations: How many orders of more than 15 items are sampled.
+            random_state: The seed of the orders.
+        """
+        seed = generator(random_state).integers(2**63 - 1)
+        return contributions(self.backend, self.schema, target, given, permutations, seed, self._context_shifts)
+
+    def _context_shifts(self, row: FloatArray) -> list[ContextShift]:
+        """Return the weights of the contexts without evidence and given a row; none if there is no choice."""
+        if self._choice.n_contexts == 1:
+            return []
+        before, after = self.responsibilities(np.stack([np.full(len(row), np.nan), row]))
+        return list(map(ContextShift, self.segments().names, before.tolist(), after.tolist()))
+
     # -- other circuits ----------------------------------------------------------------------------------------------
 
     def marginalize(self, keep: Iterable[Variable]) -> "Circuit":
@@ -481,6 +398,197 @@ class Circuit(Queries):
         """Return the circuit of P(the other variables | evidence) for one row or mapping of evidence."""
         return self._with_root(queries.condition(self._graph, self._schema.row(evidence, "evidence"))[0])
 
+    def marginal_map(
+        self, query: Iterable[Variable], given: Any = None, *, max_nodes: int = 100_000, seconds: float | None = None
+    ) -> BestRows:
+        """Return the most probable values of some variables, all others that are not given being summed out.
+
+        Unlike the most probable completion of the whole row it does not depend on what is not asked. Summing out and
+        conditioning give a circuit over the query alone, whose best row is searched as by `k_best`: `.values` (one row,
+        NaN for what is summed out), `.log_prob` of query and evidence together, `.exact`, and `.bound` if it is not.
+
+        Args:
+            query: The variables that are asked.
+            given: What is known: one row or a mapping {variable: value}.
+            max_nodes: Stop after so many partial rows.
+            seconds: Stop after this time; by default there is no limit.
+
+        Examples:
+            >>> from xspn import Bernoulli, Product, Sum
+            >>> one, two = (Product([Bernoulli(v, p=p) for v in range(3)]) for p in (0.1, 0.6))
+            >>> best = Circuit(Sum([0.3, 0.7], [one, two])).marginal_map([0], given={2: 1})
+            >>> best.values.tolist(), float(np.exp(best.log_prob[0]).round(6))
+            ([[1.0, nan, 1.0]], 0.255)
+        """
+        row, asked = self._schema.row({} if given is None else given, "given"), self._schema.indices(query)
+        limits = SearchLimits(max_nodes, seconds)
+        if not asked:
+            raise QueryError("marginal_map: expected at least one variable to ask, found none")
+        for variable in asked:
+            if self.domains[variable] is None:
+                raise QueryError(f"marginal_map: variable {self._schema.name(variable)} is not in the circuit's scope")
+        missing = [v for v in asked if np.isnan(row[v])]
+        known = np.flatnonzero(~np.isnan(row)).tolist()
+        if not missing:
+            raise QueryError("marginal_map: the evidence has values for all variables that are asked")
+        root, log_given = queries.condition(
+            Graph(queries.marginalize(self._graph, Scope.of({*missing, *known})), len(row)), row
+        )
+        left = self._with_root(root)
+        found = best_rows(left.backend, np.full(len(row), np.nan), 1, left.schema, "marginal_map", limits)
+        values = np.where(np.isnan(row), found.values, row)
+        return replace(
+            found,
+            values=values,
+            log_prob=found.log_prob + log_given,
+            bound=found.bound + log_given,
+            schema=self._schema,
+        )
+
+    # -- information -------------------------------------------------------------------------------------------------
+
+    def entropy(
+        self,
+        variables: Iterable[Variable] | None = None,
+        given: Any = None,
+        *,
+        method: information.Method = "auto",
+        n_samples: int = 10_000,
+        random_state: RandomState = 0,
+    ) -> Information:
+        """Return the entropy of some variables, or of all, in nats: `.value`, `.method`, `.error`, `.lower`, `.upper`.
+
+        It is exact for circuits of at most 65,536 assignments, and for selective ones; for others the mean of
+        −log P over rows that are drawn, with its standard error and bounds. Real variables have a differential entropy.
+
+        Args:
+            variables: The variables; by default all.
+            given: What is known: one row or a mapping {variable: value}.
+            method: "auto", or "simulation" where an exact answer is not wanted.
+            n_samples: How many rows are drawn, if any.
+            random_state: The seed.
+
+        Examples:
+            >>> from xspn import Bernoulli, Product, Sum
+            >>> fair = Circuit(Product([Bernoulli(0, p=0.5), Bernoulli(1, p=0.5)]))
+            >>> round(fair.entropy().bits, 6)
+            2.0
+        """
+        own = self._part(None if variables is None else self._schema.indices(variables), given, "entropy")
+        draw = partial(own.sample, self._n_samples(n_samples, method), random_state=random_state)
+        return information.entropy(own._graph, own.log_likelihood, draw, method)
+
+    def mutual_information(
+        self,
+        a: Iterable[Variable],
+        b: Iterable[Variable],
+        given: Any = None,
+        *,
+        method: information.Method = "auto",
+        n_samples: int = 10_000,
+        random_state: RandomState = 0,
+    ) -> Information:
+        """Return how much two sets of variables tell of each other, I(A; B | given = e), in nats.
+
+        It is exact where the entropies of both and of their union are (see `entropy`), else simulated.
+
+        Examples:
+            >>> from xspn import Exchangeable
+            >>> alike = Circuit(Exchangeable([0, 1], np.log([0.4, 0.1, 0.4])))
+            >>> print(alike.mutual_information([0], [1]))
+            0.192745 nats (exact)
+        """
+        first, second = self._schema.indices(a), self._schema.indices(b)
+        shared = sorted(set(first) & set(second))
+        if shared:
+            raise QueryError(f"mutual_information: variable {self._schema.name(shared[0])} is in both sets")
+        both = self._part([*first, *second], given, "mutual_information")
+        parts = [both.marginalize([v for v in own if v in both.scope]) for own in (first, second)]
+        draw = partial(both.sample, self._n_samples(n_samples, method), random_state=random_state)
+        return information.mutual_information(
+            (parts[0]._graph, parts[1]._graph, both._graph),
+            (parts[0].log_likelihood, parts[1].log_likelihood, both.log_likelihood),
+            draw,
+            method,
+        )
+
+    def kl_divergence(
+        self,
+        other: "Circuit",
+        *,
+        method: information.Method = "auto",
+        n_samples: int = 10_000,
+        random_state: RandomState = 0,
+    ) -> Information:
+        """Return KL(this ‖ other), in nats: what is lost per row if the other circuit stands for this one.
+
+        It is exact by enumeration for at most 65,536 assignments, else simulated; inf if the other rules out a row that
+        this one has.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> Circuit(Bernoulli(0, p=0.5)).kl_divergence(Circuit(Bernoulli(0, p=0.25))).value.__round__(6)
+            0.143841
+        """
+        self._refuse_other_columns(other, "kl_divergence")
+        draw = partial(self.sample, self._n_samples(n_samples, method), random_state=random_state)
+        return information.divergence(
+            self._graph, other._graph, self.log_likelihood, other.log_likelihood, draw, method
+        )
+
+    def jensen_shannon(
+        self,
+        other: "Circuit",
+        *,
+        method: information.Method = "auto",
+        n_samples: int = 10_000,
+        random_state: RandomState = 0,
+    ) -> Information:
+        """Return the Jensen–Shannon divergence of two circuits, in nats: 0 if they are equal, log 2 if they are apart.
+
+        It is exact by enumeration for at most 65,536 assignments, else simulated with rows of both.
+
+        Examples:
+            >>> from xspn import Bernoulli
+            >>> Circuit(Bernoulli(0, p=1.0)).jensen_shannon(Circuit(Bernoulli(0, p=0.0))).bits
+            1.0
+        """
+        self._refuse_other_columns(other, "jensen_shannon")
+        n = self._n_samples(n_samples, method)
+        draws = (
+            partial(self.sample, n, random_state=random_state),
+            partial(other.sample, n, random_state=random_state),
+        )
+        return information.jensen_shannon(
+            self._graph, other._graph, self.log_likelihood, other.log_likelihood, draws, method
+        )
+
+    @staticmethod
+    def _n_samples(n_samples: int, method: str) -> int:
+        information.check_method(method)
+        return information.check_rows(n_samples)
+
+    def _part(self, variables: Sequence[int] | None, given: Any, what: str) -> "Circuit":
+        """Return the circuit of some variables given what is known."""
+        row = self._schema.row({} if given is None else given, "given")
+        known = np.flatnonzero(~np.isnan(row)).tolist()
+        asked = [v for v in (self.scope if variables is None else variables) if v not in known]
+        if not asked:
+            raise QueryError(f"{what}: expected at least one variable that is not known, found none")
+        for variable in asked:
+            if variable not in self.scope:
+                raise QueryError(f"{what}: variable {self._schema.name(variable)} is not in the circuit's scope")
+        own = self.marginalize([*asked, *known])
+        return own.condition(row) if known else own
+
+    def _refuse_other_columns(self, other: "Circuit", what: str) -> None:
+        if not isinstance(other, Circuit):
+            raise ParameterError(f"{what}: expected a circuit, found {type(other).__name__}")
+        if [None if own is None else own.cardinality for own in self.domains] != [
+            None if own is None else own.cardinality for own in other.domains
+        ] or self.scope != other.scope:
+            raise QueryError(f"{what}: expected two circuits over the same variables with the same values")
+
     def fit_parameters(
         self,
         X: Any,
@@ -491,6 +599,7 @@ class Circuit(Queries):
         batch_size: int | None = None,
         tol: float = 1e-4,
         random_state: RandomState = None,
+        device: str | None = None,
     ) -> "Circuit":
         """Return the circuit with all weights and leaves fitted to rows by EM, starting from those it has.
 
@@ -505,6 +614,8 @@ class Circuit(Queries):
             batch_size: Update after so many rows (stepwise EM) instead of once a pass: better for large tables.
             tol: Stop when a pass changes the mean log-likelihood by less, in nats per row.
             random_state: The seed of the batches.
+            device: A device of torch to compute on, such as "cuda"; None for the library's own kernels on the CPU. They
+                do the work, with a warning, where torch or the device is missing.
 
         Examples:
             >>> from xspn import Bernoulli
@@ -513,7 +624,9 @@ class Circuit(Queries):
         """
         rows, valid = self._schema.encode(X), None if X_valid is None else self._schema.encode(X_valid, "X_valid")
         options = EMOptions(n_iter, Smoothing.of(smoothing), tol, batch_size=batch_size)
-        fit = fit_parameters(self._graph, rows, options, sample_weight, valid, random_state, self.names)
+        fit = fit_parameters(
+            self._graph, rows, options, sample_weight, valid, random_state, self.names, device=learning_device(device)
+        )
         return self._with_root(fit.root)
 
     # -- pages -------------------------------------------------------------------------------------------------------
@@ -544,50 +657,13 @@ class Circuit(Queries):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A flat list of records: pickling the nodes themselves would recurse as deep as the circuit.
-        return _restore, (list(self._graph.records()), self._schema, self._provenance)
+        return _restore, (list(self._graph.records()), self._schema, self._provenance, self._counts)
 
     def __repr__(self) -> str:
         return f"Circuit({self.summary()})"
 
 
-def _restore(records: list[Any], schema: Schema, provenance: Provenance | None = None) -> Circuit:
-    return Circuit.of_schema(Graph(from_records(records), len(schema)), schema, provenance)
-
-
-class Evaluator(Queries):
-    """Answers a circuit's questions on one back end; made by `Circuit.to`. Any number of threads may use it.
-
-    Answers do not depend on the number of threads, nor on how rows are cut into tables: bit for bit.
-    """
-
-    def __init__(self, backend: Backend, schema: Schema, max_is_exact: Callable[[], bool]) -> None:
-        self._backend, self._schema, self._exact_max = backend, schema, max_is_exact
-
-    @property
-    def backend(self) -> Backend:
-        """What runs the circuit."""
-        return self._backend
-
-    @property
-    def schema(self) -> Schema:
-        """What is known of the columns: names, domains, labels and types."""
-        return self._schema
-
-    @property
-    def error_bound(self) -> float:
-        """How far a log-likelihood can be from exact arithmetic on the same parameters, by rounding alone.
-
-        Every value is a sum of products of positive numbers, so this follows from the circuit's shape: at most so many
-        roundings in a row, each of half a unit in the last place.
-        """
-        return self._backend.error_bound
-
-    def max_product_is_exact(self) -> bool:
-        """Return what was known of the circuit."""
-        return self._exact_max()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Evaluator, (self._backend, self._schema, partial(bool, self.max_product_is_exact()))
-
-    def __repr__(self) -> str:
-        return f"Evaluator({self._backend!r})"
+def _restore(
+    records: list[Any], schema: Schema, provenance: Provenance | None = None, counts: NodeCounts | None = None
+) -> Circuit:
+    return Circuit.of_schema(Graph(from_records(records), len(schema)), schema, provenance, counts)

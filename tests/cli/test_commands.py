@@ -57,6 +57,15 @@ def test_fit_with_more_effort(run, survey, tmp_path):
     assert f"made of     {more['parts'][0]['weight']:.0%} {more['parts'][0]['kind']}" in out
 
 
+def test_fit_on_a_device(run, survey, tmp_path):
+    pytest.importorskip("torch")
+    common = ("fit", survey, "--exclude", "name", "-o", tmp_path / "m.json", "--quality", "balanced")
+    assert answer(run, *common, "--device", "cpu")["parts"]
+    code, _, err = run(*common, "--device", "abacus")
+    assert code != 0
+    assert "device: expected None, 'cpu', 'cuda'" in err
+
+
 def test_fit_for_programs(run, survey, tmp_path):
     found = answer(run, "fit", survey, "-o", tmp_path / "m.json", "--exclude", "name", "--valid", "0.25", "--seed", "3")
     assert set(found) == {

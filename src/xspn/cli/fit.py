@@ -53,6 +53,7 @@ SETTINGS = (
     "leaf_learner",
     "quality",
     "n_estimators",
+    "device",
 )
 MOST_GROUPS = 5
 VALID = (
@@ -104,6 +105,11 @@ def add_learning_options(parser: argparse.ArgumentParser) -> None:
         "--leaf-learner", metavar="NAME", help="auto, sparse, evidence, factorized, exchangeable, chow_liu or blocks"
     )
     group.add_argument("--n-estimators", type=int, metavar="N", help="mix so many circuits, each on a bootstrap sample")
+    group.add_argument(
+        "--device",
+        metavar="NAME",
+        help="with --quality balanced or best: where EM computes, for example cuda (needs torch; default: the CPU)",
+    )
     group.add_argument("--jobs", type=int, default=1, metavar="N", help="workers; -1 for all cores (default: 1)")
     group.add_argument("--seed", type=int, default=0, help="the random seed (default: 0)")
 

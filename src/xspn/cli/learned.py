@@ -125,7 +125,8 @@ def _classifier(train: Table, settings: dict[str, Any], target: int) -> tuple[Ci
     model = XSPNClassifier(**settings).fit(train.rows(known).columns(others), answers[known].astype(np.int64))
     classes = [int(code) for code in model.classes_]
     order = [*others, target]
-    circuit = Circuit.of_schema(model.circuit_.graph, schema.take(order).with_codes(len(others), classes))
+    coded_schema = schema.take(order).with_codes(len(others), classes)
+    circuit = Circuit.of_schema(model.circuit_.graph, coded_schema, counts=model.circuit_.counts)
     codes = np.asarray(train.codes[known], dtype=np.float64)[:, order]
     codes[:, -1] = np.searchsorted(classes, codes[:, -1])
     own = {name: value for name, value in settings.items() if name not in ("random_state", "n_jobs", "verbose")}

@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from xspn.data.write import format_of, write_table_file
+    from xspn.questions import score_facts
 
     refuse_two_inputs(args.model, args.table)
     if args.output is not None:
@@ -51,27 +52,19 @@ def run(args: argparse.Namespace) -> int:
         columns = {"log_likelihood": [float(score) for score in scores]}
         own = columns if table is None else table.answers(list(columns), list(columns.values()))
         write_table_file(args.output, list(own), list(own.values()))
-    possible = scores[np.isfinite(scores)]
-    error = float(possible.std(ddof=1) / np.sqrt(len(possible))) if len(possible) > 1 else float("nan")
+    found = score_facts(scores)
+    if args.json:
+        return print_json(found)
     order = np.argsort(scores, kind="stable")[:LEAST_LIKELY]
     least = ", ".join(
         f"{f'row {i}' if table is None else table.row_called(int(i))} ({number(float(scores[i]), 2)})" for i in order
     )
-    if args.json:
-        return print_json(
-            {
-                "rows": len(scores),
-                "mean": float(scores.mean()),
-                "standard_error": error,
-                "impossible": len(scores) - len(possible),
-                "log_likelihoods": [float(score) for score in scores],
-            }
-        )
     if args.output == STDOUT:
         return 0
-    facts = [("rows", f"{len(scores):,}"), ("mean log-likelihood", f"{number(float(scores.mean()))} nats per row")]
-    facts += [("standard error", number(error))] if len(possible) > 1 else []
-    facts += [("impossible rows", f"{len(scores) - len(possible):,}")] if len(possible) < len(scores) else []
+    error, impossible = found["standard_error"], found["impossible"]
+    facts = [("rows", f"{len(scores):,}"), ("mean log-likelihood", f"{number(found['mean'])} nats per row")]
+    facts += [("standard error", number(error))] if error == error else []
+    facts += [("impossible rows", f"{impossible:,}")] if impossible else []
     print_facts([*facts, ("least likely", least)])
     return 0
 

@@ -355,8 +355,11 @@ class Schema:
             frame.columns = list(self.names)
         return frame
 
-    def labeled_probabilities(self, table: FloatArray) -> Any:
-        """Return probabilities (rows, columns, values) as a DataFrame, a line for each value of a discrete column."""
+    def labeled_probabilities(self, table: FloatArray, beside: Mapping[str, FloatArray] | None = None) -> Any:
+        """Return probabilities (rows, columns, values) as a DataFrame, a line for each value of a discrete column.
+
+        Arrays of the same shape may come beside them, under their names.
+        """
         sizes = [(j, domain.cardinality) for j, domain in enumerate(self.domains) if domain is not None]
         cells = [(j, code) for j, size in sizes for code in range(size or 0)]
         n_rows, variables, codes = len(table), [j for j, _ in cells], [code for _, code in cells]
@@ -365,6 +368,7 @@ class Schema:
             "variable": [self.shown_name(j) for j in variables] * n_rows,
             "value": [self.label(j, code) for j, code in cells] * n_rows,
             "probability": table[:, variables, codes].ravel().tolist(),
+            **{name: own[:, variables, codes].ravel().tolist() for name, own in (beside or {}).items()},
         }
         if self.library not in (None, "pandas"):
             if len({type(value) for value in columns["value"]}) > 1:  # a column has one type there

@@ -2,8 +2,9 @@
 
 A file whose name ends in `.xspn` is written in the binary form: compact, and fast for models of a million parameters.
 Every other name gives JSON: for small models, and to be read. Both hold the same, and `load` tells them apart by what
-is in the file. Among the notes of a file is the circuit's provenance (`xspn.data.provenance`), and `load` gives it back
-with the circuit. `FORMATS` lists the formats: a new one is a file beside this one and a line there.
+is in the file. Among the notes of a file is the circuit's provenance (`xspn.data.provenance`), and how many rows stand
+behind each sum and leaf (`xspn.inference.uncertainty`); `load` gives both back with the circuit. `FORMATS` lists the
+formats: a new one is a file beside this one and a line there.
 """
 
 import gc
@@ -18,11 +19,12 @@ from xspn.circuit import Circuit
 from xspn.core.errors import DataTypeError, FormatError, ParameterError
 from xspn.core.files import write_parts
 from xspn.data.provenance import Provenance
+from xspn.inference.uncertainty import NodeCounts
 from xspn.io.binary_format import from_binary, to_binary
 from xspn.io.container import MAGIC
 from xspn.io.json_format import LARGEST_FILE, LARGEST_TEXT, from_json_bytes, to_json_bytes
 
-PROVENANCE = "provenance"  # among the notes
+PROVENANCE, COUNTS = "provenance", "counts"  # among the notes
 Notes = dict[str, Any]  # plain values that a file holds beside the circuit
 Parts = list[bytes | memoryview]  # of a file's content, to be written one after the other
 
@@ -118,15 +120,16 @@ def model_of_content(content: bytes, source: str) -> tuple[Circuit, Notes]:
     """Return the circuit and the notes of a file's content."""
     with _collector_paused():
         circuit, notes = format_of_content(content).read(content, source)
-    if PROVENANCE not in notes:
-        return circuit, notes
-    return circuit.with_provenance(Provenance.from_plain(notes[PROVENANCE], source)), notes
+    known = Provenance.from_plain(notes[PROVENANCE], source) if PROVENANCE in notes else None
+    counts = NodeCounts.from_plain(notes[COUNTS], circuit.graph, source) if COUNTS in notes else None
+    return Circuit.of_schema(circuit.graph, circuit.schema, known, counts), notes
 
 
 def notes_of(circuit: Circuit, notes: Notes | None = None) -> Notes:
-    """Return what a file holds beside a circuit: where the circuit comes from, if that is known, and the notes."""
+    """Return what a file holds beside a circuit: where it and its parameters come from, if known, and the notes."""
     known = {} if circuit.provenance is None else {PROVENANCE: circuit.provenance.to_plain()}
-    return {**known, **(notes or {})}
+    counts = {} if circuit.counts is None else {COUNTS: circuit.counts.to_plain(circuit.graph)}
+    return {**known, **counts, **(notes or {})}
 
 
 @contextmanager

@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from xspn.circuit import Circuit, Evaluator
+from xspn.circuit import Circuit
 from xspn.core.arrays import AnyArray
 from xspn.core.errors import FormatError
 from xspn.core.files import write_parts
 from xspn.data.domain import Domain
 from xspn.engine import chosen_backend
-from xspn.engine.program import Program
 from xspn.engine.tape import Tape, TapeLayout, TapeNumbers, program_of, tape_of
 from xspn.engine.tape_check import check_tape
 from xspn.graph.graph import merged_domains
 from xspn.io.binary_format import integers, pack_leaves, unpack_leaves
 from xspn.io.container import mapped, packed_file, unpacked_file
 from xspn.io.json_format import UNUSABLE, columns_in_head, columns_of_head, head_of_columns, shown_error
-from xspn.leaves.base import Leaf
+from xspn.questions.queries import Evaluator
 
 FORMAT, SCHEMA = "xspn-program", 2
 
@@ -42,7 +41,7 @@ def save_program(circuit: Circuit, path: str | os.PathLike[str]) -> None:
     program = circuit.program
     tape = tape_of(program)
     arrays = {field.name: getattr(part, field.name) for part in (tape.layout, tape.numbers) for field in fields(part)}
-    families, which, of_leaves = pack_leaves(_column_leaves(program))
+    families, which, of_leaves = pack_leaves(program.column_leaves)
     arrays["steps"] = np.array([[step.start, step.stop] for step in program.steps], dtype=np.int64).reshape(-1, 2)
     arrays |= {"family": which, **of_leaves}
     head = {
@@ -92,7 +91,3 @@ def open_program(
 
 def _part(arrays: dict[str, AnyArray], part: type[TapeLayout] | type[TapeNumbers]) -> dict[str, Any]:
     return {field.name: arrays[field.name] for field in fields(part)}
-
-
-def _column_leaves(program: Program) -> list[Leaf]:
-    return [leaf for _, block in program.columns for own in block.slot_leaves() for leaf in own]
