@@ -93,7 +93,11 @@ class BinarySummary:
             some = slice(start, start + ROWS_AT_ONCE)
             own: NDArray[Any] = left[some].astype(self._kind, copy=False)
             others = right[some].astype(self._kind, copy=False)
-            found += (own * self._weights[some, None].astype(self._kind) if weighted else own).T @ others
+            heavy = own * self._weights[some, None].astype(self._kind) if weighted else own
+            # Some kernels of linear algebra compute with what lies beside a small matrix in memory, and set the flag of
+            # an invalid operation for it; what they return is right, and all numbers here are finite.
+            with np.errstate(invalid="ignore"):
+                found += heavy.T @ others
         return found
 
     @cached_property
