@@ -153,6 +153,12 @@ def test_many_leaves_are_evaluated_as_one_by_one():
     np.testing.assert_array_equal(again.log_likelihood(rows), circuit.log_likelihood(rows))
 
 
+def test_numbers_of_too_many_steps_stay_as_they_are():
+    scale = Scale(step=1e-250)
+    far = np.array([1e80, -1e200, 0.0, 3.2e-250])
+    np.testing.assert_array_equal(scale.presented(far), [1e80, -1e200, 0.0, 3e-250])
+
+
 def test_steps_and_ends_hold_for_what_is_drawn_and_filled_in():
     leaf = Transformed(Gaussian(0, mean=0.5, std=2.0), [Scale(step=0.1, least=0.0)])
     drawn = leaf.sample(np.full((2000, 1), np.nan), np.random.default_rng(0))

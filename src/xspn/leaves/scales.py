@@ -30,6 +30,7 @@ from xspn.leaves.events import Intervals
 LARGE = 30.0  # beyond it log(eᵘ − 1) is u to the last digit
 SMALLEST = 5e-324  # distance from an end in units: a quotient may be rounded to zero
 LARGEST = 600.0  # exponent: means of logarithms given what is far away would be beyond all numbers
+MOST_STEPS = 2.0**53  # in a number that a float holds to the step
 FAR, NODES = 12.0, 1201  # of the quadrature, in deviations: errors fall exponentially with the number of nodes
 _Z = np.linspace(-FAR, FAR, NODES)
 _W = np.exp(-0.5 * _Z**2) / np.exp(-0.5 * _Z**2).sum()
@@ -290,8 +291,9 @@ class Scale:
                 x = end + sign * np.abs(x - end)
         if self.step == 0:
             return np.asarray(x)
-        nearest = _few_digits(np.round(x / self.step) * self.step, self.step)
-        return np.asarray(np.where(self.possible(nearest), nearest, x))
+        small = np.abs(x) < MOST_STEPS * self.step  # beyond, neighboring floats are farther apart than steps
+        nearest = _few_digits(np.round(np.where(small, x, 0.0) / self.step) * self.step, self.step)
+        return np.asarray(np.where(small & self.possible(nearest), nearest, x))
 
     def moments(self, mean: AnyArray, variance: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return the mean and the variance of x where y is normal; before rounding."""
@@ -345,4 +347,7 @@ def _exp(x: FloatArray) -> FloatArray:
 def _few_digits(x: FloatArray, step: float) -> FloatArray:
     """Remove the digits that rounding errors add: 0.30000000000000004 was meant to be 0.3."""
     digits = int(np.ceil(-np.log10(step))) + 6
-    return np.asarray(np.round(x, digits)) + 0.0 if -300 < digits < 300 else x
+    if not -300 < digits < 300:
+        return x
+    small = np.abs(x) < MOST_STEPS * step  # beyond, rounding to so many digits changes nothing, or overflows
+    return np.where(small, np.round(np.where(small, x, 0.0), digits), x) + 0.0
