@@ -48,6 +48,7 @@ class ModelFormat:
             file, its content and name follow.
         word: The first word of its files after comments, for text.
         beside: The ending of a second file that belongs to each, and what writes it.
+        is_whole: Whether names, labels and notes have a place in it.
     """
 
     suffix: str
@@ -57,6 +58,7 @@ class ModelFormat:
     read: Callable[..., tuple[Circuit, Notes]]
     word: bytes = b""
     beside: tuple[str, Callable[[Circuit], Parts]] | None = None
+    is_whole: bool = True
 
     def recognizes(self, content: bytes) -> bool:
         """Whether a file begins as those of this format do."""
@@ -66,9 +68,9 @@ class ModelFormat:
 # JSON comes last: it is taken for names of any other ending, and its text may begin with anything.
 FORMATS = (
     ModelFormat(".xspn", MAGIC, LARGEST_FILE, to_binary, from_binary),
-    ModelFormat(".jpc", b"", LARGEST_TEXT, to_jpc, from_jpc, jpc_format.WORD),
-    ModelFormat(".psdd", b"", LARGEST_TEXT, to_psdd, from_psdd, psdd_format.WORD, (".vtree", psdd_vtree)),
-    ModelFormat(".spn", spn_format.MAGIC, LARGEST_TEXT, to_spn, from_spn),
+    ModelFormat(".jpc", b"", LARGEST_TEXT, to_jpc, from_jpc, jpc_format.WORD, is_whole=False),
+    ModelFormat(".psdd", b"", LARGEST_TEXT, to_psdd, from_psdd, psdd_format.WORD, (".vtree", psdd_vtree), False),
+    ModelFormat(".spn", spn_format.MAGIC, LARGEST_TEXT, to_spn, from_spn, is_whole=False),
     ModelFormat(".json", b"", LARGEST_TEXT, to_json_bytes, from_json_bytes),
 )
 
@@ -94,7 +96,7 @@ def save(circuit: Circuit, path: str | os.PathLike[str], notes: Notes | None = N
         second = None if form.beside is None else form.beside[1](circuit)
     size = sum(map(len, parts))
     if size > form.most_bytes:
-        larger = [other.suffix for other in FORMATS if other.most_bytes > form.most_bytes]
+        larger = [own.suffix for own in FORMATS if own.is_whole and own.most_bytes > form.most_bytes]
         hint = f"; give the file a name that ends in {' or '.join(larger)}" if larger else ""
         raise ParameterError(f"save: {size:,} bytes, more than the {form.most_bytes:,} that are read back{hint}")
     if form.beside is not None and second is not None:

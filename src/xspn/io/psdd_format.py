@@ -202,10 +202,10 @@ class _Parts:
         return {bits: sorted(own, key=lambda part: part & -part) for bits, own in inside.items()}
 
     def _primes(self, trees: Sequence[Vtree], sums: Sequence[int]) -> set[int]:
-        """Return which parts of a scope tell the elements of its sums apart: as few as a greedy search finds."""
+        """Return which parts of a scope tell the elements of its sums apart: none of them can be left out."""
         if not sums:
             return {0}
-        unsettled: set[frozenset[int]] = set()  # for each two elements, the parts that tell them apart
+        pairs: set[frozenset[int]] = set()  # for each two elements, the parts that tell them apart
         for place in sums:
             parts = [self._in_parts(element, trees) for element in self.elements[place]]
             for (a, one), (b, other) in combinations(enumerate(parts), 2):
@@ -215,12 +215,11 @@ class _Parts:
                         f"psdd: node {self.origin[place]} is not deterministic: rows are possible in both of its "
                         f"elements {a} and {b}; mixtures over hidden states can be written as .jpc"
                     )
-                unsettled.add(apart)
-        chosen: set[int] = set()
-        while unsettled:
-            best = max(range(len(trees)), key=lambda k: sum(k in own for own in unsettled))
-            chosen.add(best)
-            unsettled = {own for own in unsettled if best not in own}
+                pairs.add(apart)
+        chosen = set(range(len(trees)))
+        for k in sorted(chosen, key=lambda k: sum(k in own for own in pairs)):  # what tells few apart goes first
+            if all((own & chosen) - {k} for own in pairs):
+                chosen.remove(k)
         if len(chosen) == len(trees):
             raise FormatError(
                 f"psdd: node {self.origin[sums[0]]} takes all its variables to tell its elements apart; none is left "
