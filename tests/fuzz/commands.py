@@ -290,7 +290,7 @@ class Typist:
     def line(self):
         """A command line, with its words in disorder now and then."""
         command = self.one("fit", "fit", "score", "query", "query", "sample", "impute", "classify", "show", "test",
-                           "explore", "datasets", "reproduce", "demo")  # fmt: skip
+                           "compare", "convert", "explore", "datasets", "reproduce", "demo")  # fmt: skip
         words = [command, *getattr(self, f"of_{command}", list)()]
         if self.rng.random() < 0.08 and command not in ("reproduce", "demo"):  # a word less, and they work for minutes
             del words[int(self.rng.integers(len(words)))]
@@ -323,8 +323,20 @@ class Typist:
         return [
             self.model(), *(["--given", *self.some(3, self.given)] if self.rng.random() < 0.6 else []),
             *(["--ask", *self.some(3, question)] if self.rng.random() < 0.6 else []), *self.maybe(0.3, "--best"),
+            *self.maybe(0.1, "--best-rows", lambda: self.one("1", "3", "0", "-1", "x")),
+            *self.maybe(0.1, "--best-of", lambda: self.one(*self.names)),
+            *self.maybe(0.1, "--information", lambda: self.one(*self.names)),
             *self.maybe(0.05, "--plot", lambda: self.one(*PICTURES)), *self.json(),
         ]  # fmt: skip
+
+    def of_compare(self):
+        return [
+            self.model(), self.model(), *self.maybe(0.4, "-n", lambda: self.one("2", "100", "1", "-3", "x")),
+            *self.maybe(0.2, "--seed", self.seed), *self.json(),
+        ]  # fmt: skip
+
+    def of_convert(self):
+        return [self.model(), "-o", self.one("out.json", "out.xspn", "out.jpc", "out.spn", "out.psdd", "-", *OUTPUTS)]
 
     def of_sample(self):
         return [

@@ -1,4 +1,4 @@
-"""Damaged files of every kind: models, programs, checkpoints, results of `reproduce`.
+"""Damaged files of every kind: models, those of other programs, programs, checkpoints, results of `reproduce`.
 
 A file whose damage its digest must show is refused, or it answers as before. One that is damaged under a digest of its
 own is refused, or it is a good file that says something else. Nothing else may happen: no foreign error, no crash, no
@@ -118,6 +118,67 @@ def ask_everything(circuit):
         circuit.marginals(nothing)
         circuit.mpe(nothing)
         circuit.moments()
+
+
+# -- files of other programs -------------------------------------------------------------------------------------------
+
+WORDS = (
+    "0 1 -1 2 3 7 -0.5 -0.6931471805599453 0.0 -inf 1e-9 -1e9 1e999 99999999 999999999999999999999 nan _ "
+    "c L T D P S I C v * + ( )"
+)
+
+
+@cache
+def foreign_files():
+    """The discrete ones among the models, in each format that has a form for them."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for circuit, _ in (*models(), *((circuits.random_circuit(np.random.default_rng(s)), None) for s in range(40))):
+            for ending in (".jpc", ".spn", ".psdd"):
+                path = Path(folder) / f"model{ending}"
+                with suppress(XSPNError):
+                    save(circuit, path)
+                    second = path.with_suffix(".vtree")
+                    found.append((ending, path.read_bytes(), second.read_bytes() if ending == ".psdd" else None))
+    assert {ending for ending, *_ in found} == {".jpc", ".spn", ".psdd"}
+    return found
+
+
+def damaged_words(rng, content):
+    """A text with some words or lines changed, lost, doubled or swapped."""
+    lines = [line.split(b" ") for line in content.split(b"\n")]
+    for _ in range(int(rng.integers(1, 4))):
+        kind, at, other = rng.random(), int(rng.integers(len(lines))), int(rng.integers(len(lines)))
+        if kind < 0.6:
+            lines[at][int(rng.integers(len(lines[at])))] = str(rng.choice(WORDS.split())).encode()
+        elif kind < 0.7:
+            lines[at].append(str(rng.choice(WORDS.split())).encode())
+        elif kind < 0.8:
+            lines[at], lines[other] = lines[other], lines[at]
+        else:
+            lines[at] = lines[other] if kind < 0.9 else []
+            lines[at] = list(lines[at]) or [b""]
+    return b"\n".join(b" ".join(line) for line in lines)
+
+
+def foreign_case(rng, folder):
+    """Load a damaged file of another program's format, or one whose second file is damaged."""
+    ending, before, second = foreign_files()[int(rng.integers(len(foreign_files())))]
+    damage = damaged_words if rng.random() < 0.8 else damaged_bytes
+    if second is not None:
+        (folder / "model.vtree").write_bytes(damage(rng, second) if rng.random() < 0.4 else second)
+    path = folder / f"model{ending}"
+    path.write_bytes(damage(rng, before))
+    try:
+        found = load(path)
+    except XSPNError:
+        return "refused"
+    ask_everything(found)
+    with suppress(XSPNError):
+        save(found, folder / "again.jpc")
+        nothing = np.full((1, found.n_variables), np.nan)
+        assert abs(load(folder / "again.jpc").log_likelihood(nothing[:, : found.root.scope.width])[0]) < 1e-6
+    return "another"
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
@@ -308,6 +369,7 @@ def damaged_result(rng, before, folder):
 def prepare():
     """Make the good files that are to be damaged."""
     model_files()
+    foreign_files()
     with tempfile.TemporaryDirectory() as folder:  # kernels for arrays that cannot be written to are others
         for number, (circuit, _) in enumerate(models()):
             save_program(circuit, Path(folder) / str(number))
@@ -319,4 +381,10 @@ def prepare():
     results()
 
 
-TARGETS = {"models": model_case, "programs": program_case, "checkpoints": checkpoint_case, "results": result_case}
+TARGETS = {
+    "models": model_case,
+    "foreign": foreign_case,
+    "programs": program_case,
+    "checkpoints": checkpoint_case,
+    "results": result_case,
+}

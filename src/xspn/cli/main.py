@@ -29,6 +29,8 @@ COMMANDS = {
     "impute": "fill missing cells",
     "classify": "predict one column from the others",
     "check": "find cells and rows that look wrong; no model needed",
+    "compare": "say how far apart two models are",
+    "convert": "write a model in another format",
     "show": "show what a model is made of, and why",
     "segments": "name the contexts of rows, and say which one each row belongs to",
     "report": "write a report on a model and a table: fit, calibration, segments, oddities",

@@ -6,6 +6,9 @@
   xspn query model.json --given "count(attends_*) >= 3" --ask overflow=yes hot_topic=yes
   xspn query model.json --given hot_topic=yes --top 5                      what it changes most
   xspn query model.json --given hot_topic=yes --best                       the most probable completion
+  xspn query model.json --given hot_topic=yes --best-rows 5                the five most probable ones
+  xspn query model.json --given hot_topic=yes --best-of overflow night     of these columns alone
+  xspn query model.json --given hot_topic=yes --information overflow night          entropies, in bits
   xspn query model.json --given hot_topic=yes --ask overflow --interval 0.9         how sure it is
   xspn query model.json --given hot_topic=yes night=no --ask overflow=yes --why     what each item adds
   xspn query model.json --given hot_topic=yes --ask overflow --next                 what to ask next
@@ -28,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from xspn.cli.inputs import add_model_argument, read_model
 from xspn.cli.output import check_outputs, check_picture, number, print_aligned, print_json, save_picture, say
+from xspn.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from xspn.circuit import Circuit
@@ -51,6 +55,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--top", type=int, metavar="K", help="only the K answers that the evidence changes most")
     parser.add_argument("--best", action="store_true", help="the most probable completion of what is given")
+    parser.add_argument("--best-rows", type=int, metavar="K", help="the K most probable completions of what is given")
+    parser.add_argument(
+        "--best-of",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="the most probable values of these columns together, all others being summed out",
+    )
+    parser.add_argument(
+        "--information",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="entropies of these columns, and what every two tell of each other, in bits",
+    )
     parser.add_argument("--interval", type=float, metavar="LEVEL", help="credible intervals of this level, such as 0.9")
     parser.add_argument(
         "--why", action="store_true", help="what each item of the evidence adds to the log-odds of --ask"
@@ -69,7 +90,16 @@ def run(args: argparse.Namespace) -> int:
 
     check_picture(args.plot)
     check_outputs([args.plot], [args.model])
+    mode = _mode(args)
     circuit, _ = read_model(args.model)
+    if mode == "information":
+        from xspn.cli.information import show_information
+
+        return show_information(args, circuit)
+    if mode is not None:
+        from xspn.cli.best import show_best
+
+        return show_best(args, circuit)
     if args.why or args.next:
         from xspn.cli.reasons import show_reasons_and_gains
 
@@ -88,6 +118,18 @@ def run(args: argparse.Namespace) -> int:
         say(f"most probable{exact}, log-probability {number(best['log_probability'])}")
         print_aligned(("name", "value"), [(name, str(value)) for name, value in best["values"].items()], right=set())
     return 0
+
+
+def _mode(args: argparse.Namespace) -> str | None:
+    """Return which of the options is there that answer by themselves; they go with --given alone."""
+    asked = {"best_rows": args.best_rows is not None, "best_of": args.best_of, "information": args.information}
+    modes = [name for name, there in asked.items() if there]
+    others = ("ask", "top", "best", "interval", "why", "next", "plot")
+    beside = [*modes[1:], *(name for name in others if getattr(args, name) not in (None, False, []))]
+    if modes and beside:
+        flags = [f"--{name.replace('_', '-')}" for name in (modes[0], beside[0])]
+        raise ParameterError(f"{flags[0]}: goes with --given alone; leave {flags[1]} out")
+    return modes[0] if modes else None
 
 
 # -- answers for people ------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ class QuestionError(QueryError):
 
 
 class FormatError(XSPNError, ValueError):
-    """A model file that is truncated, altered, or of a schema that this version does not know."""
+    """A model file that is truncated, altered or of an unknown schema; a circuit that a format has no form for."""
 
 
 class MemoryLimitError(XSPNError, MemoryError):

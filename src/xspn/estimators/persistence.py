@@ -50,7 +50,8 @@ def save(model: Circuit | Estimator, path: str | os.PathLike[str], notes: Notes 
 
     The file appears whole or not at all, and holds no code. Of an estimator it keeps the circuit, the parameters, the
     columns' names, labels and types, classes and thresholds; not the decisions of the learner (`trace_`), nor a
-    `random_state` that is not a number.
+    `random_state` that is not a number. Names that end in `.jpc`, `.spn` or `.psdd` give text for other programs, which
+    holds the circuit's distribution alone.
 
     Args:
         model: A `Circuit`, `XSPN`, `XSPNClassifier`, `MEVM`, `NormalMixture`, `XSPNImputer` or `XSPNOutlierDetector`.

@@ -1,10 +1,11 @@
 """Save circuits to files and load them again.
 
 A file whose name ends in `.xspn` is written in the binary form: compact, and fast for models of a million parameters.
-Every other name gives JSON: for small models, and to be read. Both hold the same, and `load` tells them apart by what
-is in the file. Among the notes of a file is the circuit's provenance (`xspn.data.provenance`), and how many rows stand
-behind each sum and leaf (`xspn.inference.uncertainty`); `load` gives both back with the circuit. `FORMATS` lists the
-formats: a new one is a file beside this one and a line there.
+The endings `.jpc`, `.spn` and `.psdd` give text for other programs, which holds the distribution and nothing else.
+Every other name gives JSON: for small models, and to be read. JSON and the binary form hold the same, and `load` tells
+all forms apart by what is in the file. Among the notes of a file is the circuit's provenance
+(`xspn.data.provenance`), and how many rows stand behind each sum and leaf (`xspn.inference.uncertainty`); `load` gives
+both back with the circuit. `FORMATS` lists the formats: a new one is a file beside this one and a line there.
 """
 
 import gc
@@ -20,9 +21,14 @@ from xspn.core.errors import DataTypeError, FormatError, ParameterError
 from xspn.core.files import write_parts
 from xspn.data.provenance import Provenance
 from xspn.inference.uncertainty import NodeCounts
+from xspn.io import jpc_format, psdd_format, spn_format
 from xspn.io.binary_format import from_binary, to_binary
 from xspn.io.container import MAGIC
+from xspn.io.jpc_format import from_jpc, to_jpc
 from xspn.io.json_format import LARGEST_FILE, LARGEST_TEXT, from_json_bytes, to_json_bytes
+from xspn.io.node_lines import begins_with
+from xspn.io.psdd_format import from_psdd, psdd_vtree, to_psdd
+from xspn.io.spn_format import from_spn, to_spn
 
 PROVENANCE, COUNTS = "provenance", "counts"  # among the notes
 Notes = dict[str, Any]  # plain values that a file holds beside the circuit
@@ -35,22 +41,36 @@ class ModelFormat:
 
     Attributes:
         suffix: The ending of the names that ask for it, in small letters.
-        magic: The bytes that its files begin with.
+        magic: The bytes that its files begin with; empty if `word` tells.
         most_bytes: Larger files are neither written nor read.
         write: From a circuit and its notes to the content of a file.
-        read: From the content of a file, and its name for messages, to the circuit and the notes.
+        read: From the content of a file, and its name for messages, to the circuit and the notes. If there is a second
+            file, its content and name follow.
+        word: The first word of its files after comments, for text.
+        beside: The ending of a second file that belongs to each, and what writes it.
+        is_whole: Whether names, labels and notes have a place in it.
     """
 
     suffix: str
     magic: bytes
     most_bytes: int
     write: Callable[[Circuit, Notes], Parts]
-    read: Callable[[bytes, str], tuple[Circuit, Notes]]
+    read: Callable[..., tuple[Circuit, Notes]]
+    word: bytes = b""
+    beside: tuple[str, Callable[[Circuit], Parts]] | None = None
+    is_whole: bool = True
+
+    def recognizes(self, content: bytes) -> bool:
+        """Whether a file begins as those of this format do."""
+        return begins_with(content, self.word) if self.word else content.startswith(self.magic)
 
 
 # JSON comes last: it is taken for names of any other ending, and its text may begin with anything.
 FORMATS = (
     ModelFormat(".xspn", MAGIC, LARGEST_FILE, to_binary, from_binary),
+    ModelFormat(".jpc", b"", LARGEST_TEXT, to_jpc, from_jpc, jpc_format.WORD, is_whole=False),
+    ModelFormat(".psdd", b"", LARGEST_TEXT, to_psdd, from_psdd, psdd_format.WORD, (".vtree", psdd_vtree), False),
+    ModelFormat(".spn", spn_format.MAGIC, LARGEST_TEXT, to_spn, from_spn, is_whole=False),
     ModelFormat(".json", b"", LARGEST_TEXT, to_json_bytes, from_json_bytes),
 )
 
@@ -58,7 +78,9 @@ FORMATS = (
 def save(circuit: Circuit, path: str | os.PathLike[str], notes: Notes | None = None) -> None:
     """Write a circuit: in the binary form if the name ends in `.xspn`, else as JSON.
 
-    The file appears whole or not at all: a crash never leaves half a model. A file that is replaced keeps its mode.
+    Names that end in `.jpc`, `.spn` or `.psdd` give the text formats of other programs, without names, labels and
+    notes; a `.psdd` comes with its `.vtree`. The file appears whole or not at all: a crash never leaves half a model.
+    A file that is replaced keeps its mode.
 
     Args:
         circuit: The circuit.
@@ -71,11 +93,14 @@ def save(circuit: Circuit, path: str | os.PathLike[str], notes: Notes | None = N
     form = format_of_name(path)
     with _collector_paused():
         parts = form.write(circuit, notes_of(circuit, notes))
+        second = None if form.beside is None else form.beside[1](circuit)
     size = sum(map(len, parts))
     if size > form.most_bytes:
-        larger = [other.suffix for other in FORMATS if other.most_bytes > form.most_bytes]
+        larger = [own.suffix for own in FORMATS if own.is_whole and own.most_bytes > form.most_bytes]
         hint = f"; give the file a name that ends in {' or '.join(larger)}" if larger else ""
         raise ParameterError(f"save: {size:,} bytes, more than the {form.most_bytes:,} that are read back{hint}")
+    if form.beside is not None and second is not None:
+        write_parts(Path(path).with_suffix(form.beside[0]), second)
     write_parts(Path(path), parts)
 
 
@@ -85,9 +110,11 @@ def format_of_name(path: str | os.PathLike[str]) -> ModelFormat:
     return next((form for form in FORMATS if form.suffix == suffix), FORMATS[-1])
 
 
-def format_of_content(content: bytes) -> ModelFormat:
-    """Return the format of a file, by its first bytes."""
-    return next(form for form in FORMATS if content.startswith(form.magic))
+def format_of_content(content: bytes, source: str = "") -> ModelFormat:
+    """Return the format of a file: by how it begins, or, for text without any mark, by its name."""
+    marked = next((form for form in FORMATS[:-1] if form.recognizes(content)), None)
+    named = format_of_name(source)
+    return marked or (named if named.word and not content.startswith(b"{") else FORMATS[-1])
 
 
 def load(path: str | os.PathLike[str]) -> Circuit:
@@ -100,7 +127,12 @@ def load_with_notes(path: str | os.PathLike[str]) -> tuple[Circuit, Notes]:
     file = Path(path)
     with file.open("rb") as stream:
         content = _bounded(stream, str(file))
-    return model_of_content(content, str(file))
+    form = format_of_content(content, str(file))
+    second = None if form.beside is None else file.with_suffix(form.beside[0])
+    if second is None or not second.is_file() or second == file:
+        return model_of_content(content, str(file))
+    with second.open("rb") as stream:
+        return model_of_content(content, str(file), _bounded(stream, str(second)), str(second))
 
 
 def _bounded(stream: BinaryIO, source: str) -> bytes:
@@ -116,10 +148,10 @@ def _bounded(stream: BinaryIO, source: str) -> bytes:
     return b"".join(parts)
 
 
-def model_of_content(content: bytes, source: str) -> tuple[Circuit, Notes]:
-    """Return the circuit and the notes of a file's content."""
+def model_of_content(content: bytes, source: str, *second: Any) -> tuple[Circuit, Notes]:
+    """Return the circuit and the notes of a file's content; what lies beside it follows, content and name."""
     with _collector_paused():
-        circuit, notes = format_of_content(content).read(content, source)
+        circuit, notes = format_of_content(content, source).read(content, source, *second)
     known = Provenance.from_plain(notes[PROVENANCE], source) if PROVENANCE in notes else None
     counts = NodeCounts.from_plain(notes[COUNTS], circuit.graph, source) if COUNTS in notes else None
     return Circuit.of_schema(circuit.graph, circuit.schema, known, counts), notes

@@ -338,6 +338,16 @@ class Leaf(LeafNode):
         rows = np.array(list(every_choice(*map(range, sizes))), dtype=np.float64)
         return WebForm("table" if len(sizes) == 1 else "joint", self.log_prob(rows), sizes)
 
+    def expansion(self) -> Node:
+        """Return the same distribution as a circuit of leaves over one variable, for programs without this family.
+
+        Leaves over one variable are their own; others look at one variable after the other
+        (`xspn.leaves.expansion`), which is refused where it takes too many nodes. Families with small ones say how.
+        """
+        from xspn.leaves.expansion import in_sequence
+
+        return self if len(self._variables) == 1 else in_sequence(self)
+
     # -- parameters --------------------------------------------------------------------------------------------------
 
     @abstractmethod

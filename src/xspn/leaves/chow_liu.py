@@ -22,6 +22,7 @@ from xspn.leaves.chow_liu_tree import (
     most_informative_tree,
     parents_first,
     tally_of_tree,
+    tree_circuit,
 )
 from xspn.leaves.events import Mark
 
@@ -278,6 +279,10 @@ class ChowLiu(Leaf):
         if self.scope & keep == self.scope:
             return self
         return marginal_circuit(self, keep)
+
+    def expansion(self) -> Node:
+        """Return one sum over the two values of a variable for each value of its parent."""
+        return tree_circuit(self)
 
     # -- moments and parameters --------------------------------------------------------------------------------------
 

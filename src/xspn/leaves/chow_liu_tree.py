@@ -14,6 +14,7 @@ from xspn.graph.nodes import Node, Product, Scope, Sum
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.categorical import Categorical
 from xspn.leaves.events import EXCLUDED, Mark, degree_of
+from xspn.leaves.expansion import indicator, mixture, univariate
 
 if TYPE_CHECKING:
     from xspn.leaves.chow_liu import ChowLiu
@@ -238,6 +239,26 @@ class _Pair:
             factor = np.where(low, top, 1.0)
             both, log_scale = both / factor[:, :, None], log_scale + np.log(factor)
         return _Pair(both, log_scale)
+
+
+# -- as sums and products ----------------------------------------------------------------------------------------------
+
+
+def tree_circuit(tree: "ChowLiu") -> Node:
+    """Return a tree as sums over each variable's two values: at most six nodes for each variable."""
+    children = children_of(tree.parents)
+    given: list[list[Node]] = [[] for _ in tree.variables]  # the sub-circuit at i when its parent has value u
+    for i in reversed(tree.order):
+        variable = tree.variables[i]
+        tables = [np.array([tree.q[i, u], tree.p[i, u]]) for u in ((0, 1) if tree.parents[i] >= 0 else (0,))]
+        if not children[i]:
+            given[i] = [univariate(variable, safe_log(table)) for table in tables]
+            continue
+        below = [[given[child][value] for child in children[i]] for value in (0, 1)]
+        branches = [Product([indicator(variable, value, 2), *below[value]]) for value in (0, 1)]
+        given[i] = [mixture(table, branches) for table in tables]
+    roots = [given[i][0] for i, parent in enumerate(tree.parents) if parent < 0]
+    return roots[0] if len(roots) == 1 else Product(roots)
 
 
 # -- some variables summed out -----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from xspn.graph.nodes import Node, Scope, frozen
 from xspn.leaves import posterior
 from xspn.leaves.base import Leaf, Picture, Smoothing, WebForm, cut, packed, register, sizes_of
 from xspn.leaves.events import EXCLUDED, Mark, degree_of, distinct_rows, tally_of_ones
+from xspn.leaves.expansion import in_sequence
 from xspn.leaves.laws import law_of_counts, law_of_groups, law_of_values, total_correlation
 from xspn.statistics import Count, Statistic, Total, statistic_from_params, statistics
 from xspn.statistics.value_counts import compositions
@@ -271,6 +272,10 @@ class Exchangeable(Leaf):
                 covariance[np.ix_(first, other)] = np.where(off_diagonal, shared, covariance[np.ix_(first, other)])
                 covariance[np.ix_(other, first)] = covariance[np.ix_(first, other)].T
         return mean, covariance
+
+    def expansion(self) -> Node:
+        """Return a counting circuit: of a row's beginning only what the statistic makes of it matters."""
+        return self if len(self._variables) == 1 else in_sequence(self, self.statistic.key)
 
     def supports(self) -> tuple[frozenset[int] | None, ...]:
         """Return the possible values, found once for variables that T treats alike."""
