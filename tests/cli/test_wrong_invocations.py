@@ -74,6 +74,10 @@ def files(tmp_path, survey, model, monkeypatch):
 FIT = ["fit", "survey.csv", "--exclude", "name"]
 OUT = ["-o", "out.json"]
 WRONG = {
+    "a format that may not hold it": (
+        [*FIT, "-o", "m.psdd"],
+        "-o: a learned model is written as .xspn or .json; 'xspn convert'",
+    ),
     "missing table": (["fit", "nowhere.csv", *OUT], "nowhere.csv: no such file"),
     "missing model": (["query", "nowhere.json"], "nowhere.json: no such file"),
     "a folder as a table": (["fit", "folder", *OUT], "folder: expected a file, found a folder"),

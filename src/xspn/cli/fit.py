@@ -125,9 +125,12 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
 def run(args: argparse.Namespace) -> int:
     """Read, learn, write, report."""
     from xspn.core.files import json_value
-    from xspn.io.files import notes_of, save
+    from xspn.io.files import FORMATS, format_of_name, notes_of, save
     from xspn.io.json_format import to_json
 
+    if not format_of_name(args.output).is_whole:  # what was learned might have no place in it
+        whole = " or ".join(form.suffix for form in FORMATS if form.is_whole)
+        raise ParameterError(f"-o: a learned model is written as {whole}; 'xspn convert' writes other formats")
     table_of_its_own = args.valid if args.valid is not None and _fraction(args.valid) is None else None
     check_outputs((args.output, args.checkpoint), (args.table, table_of_its_own, args.attributes))
     with on_cluster(args.cluster):
