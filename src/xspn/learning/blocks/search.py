@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xspn.core.compilation import kept
+from xspn.learning.blocks.halves import halves, residual_pairs
 from xspn.learning.blocks.laws import PRIOR_MASS, evidence_of_bit, evidence_of_pair, evidence_with
 from xspn.learning.blocks.pairs import equal_columns, leader_of, ones_together, sorted_columns, sums_of_columns
 
@@ -29,6 +30,7 @@ LEAST_OF_SWEEP = 0.01  # nats for each variable, for another sweep over all of t
 MOST_AT_ONCE = 600  # variables whose pairs are all looked at ...
 IN_LIST = 200  # ... and of more, those that are first merged with each other
 MOST_TARGETS = 8  # blocks that a variable is compared with
+SMALLEST_CUT = 4  # variables of a block that may be cut in two
 
 
 class Blocks(NamedTuple):
@@ -128,7 +130,7 @@ def best_partition(bits: Array, weights: Array, pairs: Array, log_factorials: Ar
         dissolved = _dissolve(blocks)
         moved = _move(blocks)
         found = _evidence_of_all(blocks)
-        if not (moved or dissolved) or found < before + LEAST_OF_SWEEP * n:
+        if (not (moved or dissolved) or found < before + LEAST_OF_SWEEP * n) and not _cut(blocks):
             break
         before = found
     return _or_trivial(blocks)
@@ -424,6 +426,46 @@ def _dissolve(blocks: Blocks) -> bool:
         blocks.size[worst] = 0
         for variable in np.flatnonzero(blocks.label == worst):
             _settle(blocks, int(variable), _empty(blocks), blocks.alone[variable])
+
+
+@kept(nogil=True, error_model="numpy")
+def _cut(blocks: Blocks) -> bool:
+    """Cut each block in two where its pairs differ most, if that gains; tell whether any was."""
+    n, changed = len(blocks.label), False
+    for b in range(n):
+        m = blocks.size[b]
+        if m < SMALLEST_CUT:
+            continue
+        members = np.flatnonzero(blocks.label == b)
+        residual = residual_pairs(blocks.pairs, members)
+        best, evidence, other = LEAST_GAIN, 0.0, 0.0
+        away = members[:0]
+        for sign in (1.0, -1.0):
+            half = members[halves(residual, sign)]
+            k = len(half)
+            if min(k, m - k) < 2:
+                continue
+            count = np.zeros(len(blocks.weights), np.int16)
+            for j in half:
+                count += blocks.bits[j]
+            histogram, rest = np.zeros(k + 1), np.zeros(m - k + 1)
+            for r in range(len(count)):
+                histogram[count[r]] += blocks.weights[r]
+                rest[blocks.count[b, r] - count[r]] += blocks.weights[r]
+            own, of_rest = _evidence(blocks, histogram, k), _evidence(blocks, rest, m - k)
+            gain = own + of_rest - blocks.evidence[b] - _prior_gain(k, m - k)
+            if gain > best:
+                best, away, evidence, other = gain, half, own, of_rest
+        if len(away) > 0:
+            changed, target = True, _empty(blocks)
+            for j in away:
+                blocks.count[b] -= blocks.bits[j]
+                blocks.ones[b] -= blocks.pairs[j, j]
+                _settle(blocks, int(j), target, evidence)
+            blocks.size[b] -= len(away)
+            blocks.evidence[b] = other
+            blocks.changed[b] = blocks.clock[0]
+    return changed
 
 
 @kept(nogil=True, error_model="numpy")

@@ -1,0 +1,81 @@
+"""Where a block might be cut in two: by the main direction in which its pairs differ. Compiled by numba.
+
+Blocks grow by merging, and single variables leave them; neither finds two large blocks in one. Of variables that
+exclude each other in two groups ("exactly one of these twelve, and exactly one of those") no two are clearly dependent,
+so that all of them are merged; but all of their pairs together tell the groups apart.
+"""
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from xspn.core.compilation import kept
+
+Array = Any
+ITERATIONS = 40
+CONVERGED = 1e-6
+
+
+@kept(nogil=True, error_model="numpy")
+def residual_pairs(pairs: Array, members: Array) -> Array:
+    """Return what neither the mean nor the variables' own effects explain of how often two are one together.
+
+    Under exchangeability all of it is chance (the part S of the global test).
+
+    Args:
+        pairs: How often two variables are one together: (variables, variables).
+        members: The variables of a block, at least four.
+    """
+    m = len(members)
+    found, effect, mean = np.zeros((m, m)), np.zeros(m), 0.0
+    for i in range(m):
+        for j in range(m):
+            if i != j:
+                found[i, j] = pairs[members[i], members[j]]
+                effect[i] += found[i, j]
+        mean += effect[i]
+    mean /= m * (m - 1.0)
+    for i in range(m):
+        effect[i] = (effect[i] - (m - 1.0) * mean) / (m - 2.0)
+    for i in range(m):
+        for j in range(m):
+            if i != j:
+                found[i, j] -= mean + effect[i] + effect[j]
+    return found
+
+
+@kept(nogil=True, error_model="numpy")
+def halves(residual: Array, sign: float) -> Array:
+    """Mark one half of the variables: by the sign of the eigenvector of the largest eigenvalue of the signed residual.
+
+    Two groups in each of which variables go together have the sign +1, two in each of which they exclude each other −1.
+    """
+    m = len(residual)
+    scale, first, largest = 0.0, 0, -1.0
+    for i in range(m):
+        own = 0.0
+        for j in range(m):
+            own += residual[i, j] ** 2
+        scale += own
+        if own > largest:
+            first, largest = i, own
+    shift = sqrt(scale)  # no eigenvalue is below −shift
+    vector = sign * residual[first]
+    vector[first] = sqrt(largest / m)
+    for _ in range(ITERATIONS):
+        longer, length = shift * vector, 0.0
+        for i in range(m):
+            for j in range(m):
+                longer[i] += sign * residual[i, j] * vector[j]
+            length += longer[i] ** 2
+        if length == 0.0:
+            break
+        longer /= sqrt(length)
+        apart = 0.0
+        for i in range(m):
+            apart += (longer[i] - vector[i]) ** 2
+        vector = longer
+        if apart < CONVERGED:
+            break
+    return vector > 0.0
