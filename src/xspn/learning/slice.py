@@ -249,6 +249,15 @@ class BinarySlice(SliceInMemory[BinarySummary], BitSlice):
         """Split rows of one context, unless they are few and the variables many."""
         return super().split_in_two(config, seed) if worth_splitting(self.summary) else None
 
+    def groups_of_blocks(self) -> list[IntArray]:
+        """Return the same, with groups joined that have their contexts in common."""
+        groups, blocks = super().groups_of_blocks(), self.exchangeable_blocks()
+        if len(groups) in (1, len(blocks)):
+            return groups
+        from xspn.learning.blocks.common_contexts import joined_by_contexts  # takes numba along
+
+        return joined_by_contexts(*self.summary.complete_rows(), groups, blocks)
+
     def instead_of_product(self, config: LearnConfig) -> Candidate | None:
         """Return a mixture over the blocks: many weak dependences add up."""
         return self.block_mixture(config)

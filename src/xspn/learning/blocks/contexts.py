@@ -154,6 +154,15 @@ def find_contexts(
     return replace(found, responsibilities=own)
 
 
+def fit_contexts(bits: AnyArray, weights: FloatArray, responsibilities: FloatArray) -> Mixture:
+    """Find the blocks of given contexts, perhaps of other variables than they were found by, and fit them by EM."""
+    order = _order_of_rows(bits, weights)
+    found = _Search(bits[order], weights[order]).fit(responsibilities[order], PASSES, ROUNDS)
+    own = np.empty_like(found.responsibilities)
+    own[order] = found.responsibilities
+    return replace(found, responsibilities=own)
+
+
 def _order_of_rows(bits: AnyArray, weights: FloatArray) -> IntArray:
     """Sort rows by what they hold, so that random starts depend neither on the order of rows nor on that of columns.
 

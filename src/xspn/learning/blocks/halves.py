@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xspn.core.compilation import kept
+from xspn.learning.blocks.pairs import ones_together
 
 Array = Any
 ITERATIONS = 40
@@ -18,22 +19,30 @@ CONVERGED = 1e-6
 
 
 @kept(nogil=True, error_model="numpy")
-def residual_pairs(pairs: Array, members: Array) -> Array:
+def residual_pairs(columns: Array, counts: Array, weights: Array) -> Array:
     """Return what neither the mean nor the variables' own effects explain of how often two are one together.
 
-    Under exchangeability all of it is chance (the part S of the global test).
+    Under exchangeability all of it is chance (the part S of the global test). Rows weigh less the more of this chance
+    they bring, so that a few with many ones do not drown the others.
 
     Args:
-        pairs: How often two variables are one together: (variables, variables).
-        members: The variables of a block, at least four.
+        columns: The variables of a block, at least four: (variables, rows).
+        counts: The number of ones of each row.
+        weights: The weight of each row.
     """
-    m = len(members)
-    found, effect, mean = np.zeros((m, m)), np.zeros(m), 0.0
+    m, n_rows = len(columns), columns.shape[1]
+    own = np.zeros(n_rows)
+    for r in range(n_rows):
+        two = counts[r] * (counts[r] - 1.0) / (m * (m - 1.0))  # the chance that two variables are one
+        three = two * (counts[r] - 2.0) / (m - 2.0)
+        variance = two - 2.0 * three + three * (counts[r] - 3.0) / (m - 3.0)
+        if variance > 1e-12:
+            own[r] = weights[r] / variance
+    found, effect, mean = ones_together(columns, own), np.zeros(m), 0.0
     for i in range(m):
+        found[i, i] = 0.0
         for j in range(m):
-            if i != j:
-                found[i, j] = pairs[members[i], members[j]]
-                effect[i] += found[i, j]
+            effect[i] += found[i, j]
         mean += effect[i]
     mean /= m * (m - 1.0)
     for i in range(m):

@@ -124,16 +124,24 @@ def best_partition(bits: Array, weights: Array, pairs: Array, log_factorials: Ar
     if (size > 0).sum() > MOST_AT_ONCE:
         for some in _neighborhoods(blocks):
             _merge(blocks, some)
+    _sweep(blocks)
+    if _is_trivial(blocks) and _cut(blocks):
+        _sweep(blocks)
+    return blocks.label
+
+
+@kept(nogil=True, error_model="numpy")
+def _sweep(blocks: Blocks) -> None:
+    """Merge, dissolve, move and cut as long as that gains."""
     before = IMPOSSIBLE
     for _ in range(SWEEPS):
-        _merge(blocks, np.flatnonzero(size > 0))
+        _merge(blocks, np.flatnonzero(blocks.size > 0))
         dissolved = _dissolve(blocks)
         moved = _move(blocks)
         found = _evidence_of_all(blocks)
-        if (not (moved or dissolved) or found < before + LEAST_OF_SWEEP * n) and not _cut(blocks):
+        if (not (moved or dissolved) or found < before + LEAST_OF_SWEEP * len(blocks.label)) and not _cut(blocks):
             break
         before = found
-    return _or_trivial(blocks)
 
 
 @kept(nogil=True, error_model="numpy")
@@ -181,22 +189,28 @@ def _association(total: float, x: float, y: float, both: float) -> float:
 
 
 @kept(nogil=True, error_model="numpy")
-def _or_trivial(blocks: Blocks) -> Array:
-    """Return the partition found, or all variables alone or in one block if that is better: merging may miss both."""
-    n = len(blocks.label)
-    found = _evidence_of_all(blocks)
-    histogram = np.zeros(n + 1)
-    ones = np.zeros(len(blocks.weights), np.int64)
+def _is_trivial(blocks: Blocks) -> bool:
+    """Put all variables into one block, or each on its own, if that is better than what was found; tell whether it is.
+
+    Merging may miss both.
+    """
+    n, found = len(blocks.label), _evidence_of_all(blocks)
+    count = np.zeros(len(blocks.weights), np.int16)
     for j in range(n):
-        ones += blocks.bits[j]
-    for r in range(len(ones)):
-        histogram[ones[r]] += blocks.weights[r]
+        count += blocks.bits[j]
+    histogram = np.zeros(n + 1)
+    for r in range(len(count)):
+        histogram[count[r]] += blocks.weights[r]
     alone, together = np.arange(n), np.zeros(n, np.int64)
     whole = _evidence(blocks, histogram, n)
     value_alone, value_together = blocks.alone.sum() + log_prior(alone), whole + log_prior(together)
     if max(value_alone, value_together) <= found + 1e-6:
-        return blocks.label
-    return alone if value_alone > value_together else together
+        return False
+    is_alone = value_alone > value_together
+    blocks.size[:] = 0
+    for j in range(n):
+        _settle(blocks, j, j if is_alone else 0, blocks.alone[j] if is_alone else whole)
+    return True
 
 
 @kept(nogil=True, error_model="numpy")
@@ -437,7 +451,7 @@ def _cut(blocks: Blocks) -> bool:
         if m < SMALLEST_CUT:
             continue
         members = np.flatnonzero(blocks.label == b)
-        residual = residual_pairs(blocks.pairs, members)
+        residual = residual_pairs(blocks.bits[members], blocks.count[b], blocks.weights)
         best, evidence, other = LEAST_GAIN, 0.0, 0.0
         away = members[:0]
         for sign in (1.0, -1.0):
