@@ -2,11 +2,11 @@
 
     XSPN_DATA=../shared/data python benchmarks/peers.py [nltcs plants jester] [--rows 10000] [--runs 5]
 
-The learned circuit (defaults) is loaded from its file and scores the rows of the test set, drawn again; cirkit compiles a circuit
-over a Chow-Liu tree of the same columns with 16 units, and scores the same rows. In both the first call in the process is
-timed, in processor seconds of one thread, without imports, loading and compiling of the circuit, but with all that the call
-itself loads: compiled kernels come from the disk. The least of some processes counts. cirkit has an environment of its own,
-made by `python benchmarks/inference_peers/install.py`.
+The learned circuit (defaults) is loaded from its file and scores rows of the test set, drawn again; cirkit compiles a
+circuit over a Chow-Liu tree of the same columns with 16 units, and scores the same rows. In both the first call in the
+process is timed, in processor seconds of one thread, without imports, loading and compiling of the circuit, but with
+all that the call itself loads: compiled kernels come from the disk. The least of some processes counts. cirkit has an
+environment of its own, made by `python benchmarks/inference_peers/install.py`.
 """
 
 import os
