@@ -92,7 +92,9 @@ def column_models(bad: np.ndarray, table: Table) -> np.ndarray:
     out = np.ones(bad.shape)
     for v in range(bad.shape[1]):
         rest = np.delete(np.arange(bad.shape[1]), v)
-        parts = [OneHotEncoder(drop="if_binary", sparse_output=False).fit_transform(bad[:, rest[~real[rest]]])]
+        parts = []
+        if not real[rest].all():
+            parts.append(OneHotEncoder(drop="if_binary", sparse_output=False).fit_transform(bad[:, rest[~real[rest]]]))
         if real[rest].any():
             parts.append(StandardScaler().fit_transform(bad[:, rest[real[rest]]]))
         features = np.column_stack(parts)
@@ -140,9 +142,11 @@ def check() -> None:
             forest = IsolationForest(n_estimators=300, random_state=0).fit(bad)
             rows = [found.tails.min(axis=1), forest.score_samples(bad)]
             of_rows = [average_precision_score(wrong.any(axis=1), -own) for own in rows]
-            numbers = [right / max(1, int(reported.sum())), right / int(wrong.sum()), *scores, *of_rows]
+            precision = f"{right / reported.sum():.2f}" if reported.any() else ""
+            numbers = [right / int(wrong.sum()), *scores, *of_rows]
             first = (
-                f"| {name} ({bad.shape[0]:,} × {bad.shape[1]}) | {int(wrong.sum()):,} {how} | {int(reported.sum()):,} |"
+                f"| {name} ({bad.shape[0]:,} × {bad.shape[1]}) | {int(wrong.sum()):,} {how} | {int(reported.sum()):,} "
+                f"| {precision} |"
             )
             print(first, " | ".join(f"{own:.2f}" for own in numbers), "|", flush=True)
 

@@ -133,13 +133,15 @@ def test_marginals_of_every_row(case):
 
 
 @pytest.mark.parametrize("best", [False, True])
-def test_alternatives_of_every_cell(case, best):
-    found = case.leaf.alternatives(case.partial, best)
-    assert found.shape == (len(case.partial), len(case.cardinalities), max(case.cardinalities))
+@pytest.mark.parametrize("which", ["partial", "all_assignments"])
+def test_alternatives_of_every_cell(case, best, which):
+    rows = getattr(case, which).astype(np.float64)
+    found = case.leaf.alternatives(rows, best)
+    assert found.shape == (len(rows), len(case.cardinalities), max(case.cardinalities))
     for i, size in enumerate(case.cardinalities):
         assert np.isneginf(found[:, i, size:]).all()
         for value in range(size):
-            replaced = case.partial.copy()
+            replaced = rows.copy()
             replaced[:, i] = value
             weights = np.array([agreeing(case.all_assignments, row) for row in replaced]) * case.probabilities
             expected = weights.max(axis=1) if best else weights.sum(axis=1)

@@ -61,6 +61,24 @@ def test_class_sizes_are_the_numbers_of_members(case):
     np.testing.assert_allclose(statistic.log_class_size(n), np.log(sizes), rtol=0, atol=1e-12)
 
 
+def test_replacements_are_the_classes_of_changed_rows(case):
+    statistic, n = case
+    table = statistic.replacements(n)
+    if table is None:
+        return
+    worlds, values = assignments_of(case).astype(np.int64), range(statistic.cardinality)
+    t = statistic.of(worlds)
+    assert table.shape == (statistic.size(n), statistic.cardinality, statistic.cardinality)
+    for place in range(n):
+        for value in values:
+            changed = worlds.copy()
+            changed[:, place] = value
+            np.testing.assert_array_equal(table[t, worlds[:, place], value], statistic.of(changed))
+    for here in values:
+        without = np.setdiff1d(np.arange(len(table)), t[(worlds == here).any(axis=1)])
+        assert (table[without, here] == -1).all()
+
+
 def test_completions_of_every_partial_row(case):
     statistic, n = case
     all_assignments = assignments_of(case)

@@ -7,7 +7,7 @@ import pytest
 
 from xspn import Bernoulli, Categorical, Circuit, Gaussian, Product, Sum
 from xspn.core.errors import EvidenceError, QueryError, QuestionError, XSPNError
-from xspn.questions import questions_of
+from xspn.questions import questions_of, score_facts
 
 NAMES = ["sugar", "butter", "city", "size", "hot topic", "income", "rock & roll", "likes_tea", "likes_milk", "age"]
 LABELS = {
@@ -234,3 +234,13 @@ def test_several_answers_and_the_most_changed():
         circuit.probability(texts, top=0)
     certain = circuit.probability("a=1", given="a=1")
     assert (certain.probability, certain.odds) == (1.0, np.inf)
+
+
+def test_facts_about_scores_far_out_of_the_usual():
+    """Numbers billions of deviations away have finite scores, whose squares are not."""
+    usual, far = score_facts(np.array([-1.0, -3.0])), score_facts(np.array([-1.0, -3.0]) * 2.0**700)
+    assert (far["mean"], far["standard_error"]) == (usual["mean"] * 2.0**700, usual["standard_error"] * 2.0**700)
+    assert (usual["mean"], usual["standard_error"]) == (-2.0, pytest.approx(1.0))
+    found = score_facts(np.array([-1.0, -np.inf, -1e308]))
+    assert (found["mean"], found["impossible"]) == (-np.inf, 1)
+    assert np.isnan(score_facts(np.array([-np.inf]))["standard_error"])

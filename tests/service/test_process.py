@@ -40,8 +40,10 @@ def test_a_service_from_its_start_to_its_end(circuits, path):
         assert json.loads(content)["log_likelihoods"] == own.log_likelihood(rows).tolist()
         assert len(headers["xspn-model-version"]) == 16
         head = request("/healthz", headers=[f"x-{k}: {'y' * 1000}" for k in range(80)])
-        assert ask(service.port, head)[0] == 400  # a head without end takes no memory
-        assert ask(service.port, b"GARBAGE\r\n\r\n")[0] == 400
+        for wrong in (head, b"GARBAGE\r\n\r\n"):  # a head without end takes no memory
+            status, headers, content = ask(service.port, wrong)
+            assert (status, headers["content-type"]) == (400, "application/problem+json")
+            assert json.loads(content)["type"] == "urn:xspn:problem:malformed-request"
         with socket.create_connection(("127.0.0.1", service.port)) as kept:  # an idle connection is no reason to stay
             kept.sendall(request("/healthz"))
             kept.recv(1000)

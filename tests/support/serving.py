@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 START = "import sys; from xspn.cli import main; sys.exit(main(sys.argv[1:]))"
-PATIENCE = 60.0  # seconds for a service to start or stop, and for an answer
+START_PATIENCE = 600.0  # seconds for a service to start: it may have to compile its kernels
+PATIENCE = 60.0  # seconds for a service to stop, and for an answer
 
 
 class Running:
@@ -34,7 +35,7 @@ class Running:
         )
 
     def __enter__(self) -> "Running":
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + START_PATIENCE
         while not (found := [line for line in self.log() if line["event"] == "started"]):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.process.kill()

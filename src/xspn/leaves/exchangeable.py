@@ -194,6 +194,10 @@ class Exchangeable(Leaf):
     def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
         """Return log P with one value replaced; variables that T treats alike, with one value, share an evaluation."""
         n, k = len(self._variables), self.statistic.cardinality
+        table = None if np.isnan(x).any() else self.statistic.replacements(n)
+        if table is not None:  # of whole rows the class alone has a say, and all classes are known
+            logs = np.append(self.log_weights, -np.inf)[table[self.statistic.of(x)]]
+            return np.asarray(logs[np.arange(len(x))[:, None], x.astype(np.int64)])
         found = np.empty((len(x), n, k))
         values = np.where(np.isnan(x), k, x)
         for group in self.statistic.symmetric_positions(n):

@@ -19,6 +19,7 @@ from xspn.questions.events import CountOf, plain_row
 from xspn.questions.intervals import Uncertain, simulated, with_intervals
 
 QUARTERS = (0.25, 0.5, 0.75)
+SAFE_EXPONENT = 400  # of two: squares of smaller numbers, and sums of them, are in range
 
 
 def replies(
@@ -78,10 +79,13 @@ def score_facts(scores: FloatArray) -> dict[str, Any]:
         -2.0
     """
     possible = scores[np.isfinite(scores)]
-    error = float(possible.std(ddof=1) / np.sqrt(len(possible))) if len(possible) > 1 else float("nan")
+    # A number a billion deviations away has a score whose square is out of range; a power of two changes no digit.
+    scale = 2.0 ** max(0, int(np.frexp(np.abs(possible).max(initial=1.0))[1]) - SAFE_EXPONENT)
+    spread = (possible / scale).std(ddof=1) * scale if len(possible) > 1 else float("nan")
+    error = float(spread / np.sqrt(len(possible))) if len(possible) > 1 else float("nan")
     return {
         "rows": len(scores),
-        "mean": float(scores.mean()) if len(scores) else float("nan"),
+        "mean": float((scores / scale).mean() * scale) if len(scores) else float("nan"),
         "standard_error": error,
         "impossible": len(scores) - len(possible),
         "log_likelihoods": scores.tolist(),

@@ -40,6 +40,7 @@ class Option:
         choices: What a text may be, if not anything.
         least: The least integer.
         most: The largest integer, if there is one.
+        is_rows: Whether it is a number of rows, of which a service has a limit.
         required: Whether a request must have it.
         example: For the document.
     """
@@ -51,6 +52,7 @@ class Option:
     choices: tuple[str, ...] = ()
     least: int = 0
     most: int | None = None
+    is_rows: bool = False
     required: bool = False
     example: Callable[[Schema], Any] | None = None
 
@@ -61,6 +63,8 @@ class Option:
             return self.default
         if is_text and self.kind in ("integer", "boolean"):
             value = _of_text(value, self.kind)
+        if self.kind == "integer" and isinstance(value, float) and value.is_integer():
+            value = int(value)  # JSON knows no difference
         if is_text and self.kind in ("texts", "evidence"):
             value = [value]
         good = {
@@ -478,7 +482,7 @@ QUERIES = {
             _sample,
             _result(("rows",), rows=ROWS),
             about_rows=False,
-            options=(Option("n", "integer", "How many rows.", default=10), GIVEN, SEED),
+            options=(Option("n", "integer", "How many rows.", default=10, is_rows=True), GIVEN, SEED),
         ),
         Query(
             "impute",

@@ -142,6 +142,19 @@ class Log:
         """Whether lines may quote what a request holds."""
         return self.rank >= 3
 
+    def take_warning(
+        self,
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        """Tell of a warning of Python in a line like all others; its words may quote cells."""
+        words = {"note": str(message)} if self.has_data or issubclass(category, RuntimeWarning) else {}
+        self.tell("warning", "quiet", kind=category.__name__, place=f"{filename}:{lineno}", **words)
+
     def tell(self, event: str, level: str = "info", **facts: Any) -> None:
         """Write a line, unless the level leaves it out."""
         if self.LEVELS.index(level) > self.rank:

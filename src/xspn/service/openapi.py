@@ -4,7 +4,7 @@ from typing import Any
 
 from xspn._version import __version__
 from xspn.core.errors import XSPNError
-from xspn.service.endpoints import LARGEST_SEED, LONGEST_TEXT, MOST_TEXTS, QUERIES, Asked, Option, Query
+from xspn.service.endpoints import LONGEST_TEXT, MOST_TEXTS, QUERIES, Asked, Option, Query
 from xspn.service.models import Model
 from xspn.service.problems import TITLES, Problem
 from xspn.service.rows import ARROW, JSON, NDJSON
@@ -61,7 +61,9 @@ def _operation(model: Model, query: Query, most_rows: int) -> dict[str, Any]:
                 "name": option.name,
                 "in": "query",
                 "description": f"{option.help} JSON may have it in its body.",
-                "schema": {"type": "string"} if option.kind in ("texts", "evidence") else _option_schema(option),
+                "schema": {"type": "string"}
+                if option.kind in ("texts", "evidence")
+                else _option_schema(option, most_rows),
             }
             for option in query.options
         ]
@@ -146,18 +148,29 @@ def _request_schema(model: Model, query: Query, most_rows: int) -> dict[str, Any
     if query.about_rows:
         properties["rows"] = {"type": "array", "items": row, "maxItems": most_rows}
     for option in query.options:
-        properties[option.name] = {"description": option.help, **_option_schema(option, row)}
+        own = _option_schema(option, most_rows, row)
+        properties[option.name] = {"description": option.help, **(own if option.required else _or_null(own))}
     required = ["rows"] if query.about_rows and not query.rows_optional else []
     required += [option.name for option in query.options if option.required]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _option_schema(option: Option, row: dict[str, Any] | None = None) -> dict[str, Any]:
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of something that may be null, which is the same as absent."""
+    if "type" in schema:
+        return {**schema, "type": [schema["type"], "null"]}
+    if "enum" in schema:
+        return {**schema, "enum": [*schema["enum"], None]}
+    return {**schema, "oneOf": [*schema["oneOf"], {"type": "null"}]}
+
+
+def _option_schema(option: Option, most_rows: int, row: dict[str, Any] | None = None) -> dict[str, Any]:
     text = {"type": "string", "maxLength": LONGEST_TEXT}
     texts = [text, {"type": "array", "items": text, "maxItems": MOST_TEXTS}]
     if option.kind == "integer":
-        most = {"maximum": option.most} if option.most is not None else {"maximum": LARGEST_SEED}
-        found: dict[str, Any] = {"type": "integer", "minimum": option.least, **most}
+        most = most_rows if option.is_rows else option.most
+        found: dict[str, Any] = {"type": "integer", "minimum": option.least}
+        found |= {} if most is None else {"maximum": most}
     elif option.kind == "boolean":
         found = {"type": "boolean"}
     elif option.kind == "text":

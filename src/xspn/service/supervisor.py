@@ -29,6 +29,7 @@ from xspn.service.models import Model, Models, Stale, prepare, signature
 from xspn.service.monitoring import Log, Metrics
 
 POLL = 0.25  # seconds between two looks at the model files
+SLOW_START = 5.0  # seconds that models take to load only where kernels are compiled for them
 SOONEST = 0.5  # seconds between two starts of the same worker, if the first did not live longer
 BACKLOG = 2048
 ERROR = "error.txt"
@@ -139,6 +140,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Run until a signal asks to stop."""
+        warnings.showwarning = self.log.take_warning  # of workers, too; the command restores what was there
         self._load_kernels()
         gc.collect()
         gc.freeze()  # what is there now stays, and is never written to by a collection: workers share it
@@ -165,8 +167,15 @@ class Supervisor:
 
     def _load_kernels(self) -> None:
         """Load compiled kernels before there are workers, so that each of them has them from the start."""
+        from xspn.engine.kernels.__main__ import compile_all
+
+        started = time.monotonic()
         for own in self.served:
             Model.open(own.folder).warm_up(BATCHED)
+        if time.monotonic() - started > SLOW_START:
+            self.log.tell("compiling", note="kernels are compiled, once for this installation: about a minute")
+        # All of them, so that nobody's first question waits for a compiler until it is too late for an answer.
+        compile_all()
 
     def _tell_start(self) -> None:
         host, port = self.sock.getsockname()[:2]

@@ -20,6 +20,8 @@ from xspn.service.app import Service
 from xspn.service.endpoints import BATCHED
 from xspn.service.models import Model, Models, Stale
 from xspn.service.monitoring import Log, Metrics
+from xspn.service.problems import Problem
+from xspn.service.rows import to_json
 
 if TYPE_CHECKING:
     from xspn.service.supervisor import Settings
@@ -70,9 +72,20 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._head += len(data)
         if self._head > LARGEST_HEAD and not self.transport.is_closing():
-            self.send_400_response("The head of the request is too large.")
+            self.send_400_response("the head of the request is too large")
         elif self._patience is None:
             self._wait()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, in the form that all refusals have, and close the connection."""
+        detail = msg if msg.startswith("the head") else "not a request of HTTP/1.1, or one with too large a head"
+        content = to_json(Problem(400, "malformed-request", detail).document())
+        head = (
+            b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\n"
+            b"content-length: %d\r\nconnection: close\r\n\r\n" % len(content)
+        )
+        self.transport.write(head + content)
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""

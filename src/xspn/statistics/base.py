@@ -81,6 +81,14 @@ class Statistic(ABC):
         """Return groups of positions that T treats alike: one group, unless the statistic says otherwise."""
         return [np.arange(n)]
 
+    def replacements(self, n: int) -> IntArray | None:
+        """Return the class of a row of each class with one value replaced by another, if that is all it depends on.
+
+        The class is −1 where no row of a class has the value that is replaced: (|T|, cardinality, cardinality). None if
+        it depends on more, or the table would be large: then rows are asked for one by one.
+        """
+        return None
+
     def to_params(self) -> dict[str, Any]:
         """Return what a file stores of the statistic, beside its name."""
         return {}

@@ -11,6 +11,8 @@ from xspn.core.logspace import log_factorials
 from xspn.core.random import Rng
 from xspn.statistics.base import Statistic, checked_cardinality, checked_size, ranks_of_missing, register
 
+MOST_REPLACEMENTS = 1 << 18  # entries of a table
+
 
 @lru_cache(maxsize=256)
 def compositions(n: int, k: int) -> IntArray:
@@ -23,6 +25,29 @@ def compositions(n: int, k: int) -> IntArray:
 def _starting_with(first: int, n: int, k: int) -> IntArray:
     rest = compositions(n - first, k - 1)
     return np.column_stack([np.full(len(rest), first), rest])
+
+
+@lru_cache(maxsize=64)
+def _replacements(n: int, k: int) -> IntArray:
+    counts, steps = compositions(n, k), np.eye(k, dtype=np.int64)
+    changed = counts[:, None, None, :] - steps[None, :, None, :] + steps[None, None, :, :]
+    table = np.where(counts[:, :, None] > 0, _rank(changed.reshape(-1, k)).reshape(len(counts), k, k), -1)
+    table.flags.writeable = False  # it is shared by all who ask
+    return table
+
+
+def _rank(counts: IntArray) -> IntArray:
+    """Count the vectors that come before in lexicographic order: those smaller at the first place where they differ."""
+    k = counts.shape[1]
+    left = counts.sum(axis=1)
+    rank = np.zeros(len(counts), dtype=np.int64)
+    for place in range(k - 1):
+        rest = k - 1 - place  # parts after this one; vectors of r in `rest` parts: C(r + rest − 1, rest − 1)
+        here = counts[:, place]
+        # Σ_{c < here} C(left − c + rest − 1, rest − 1) = C(left + rest, rest) − C(left − here + rest, rest)
+        rank += _choose(left + rest, rest) - _choose(left - here + rest, rest)
+        left = left - here
+    return rank
 
 
 @register
@@ -58,20 +83,11 @@ class ValueCounts(Statistic):
 
     def of(self, x: AnyArray) -> IntArray:
         """Return the place of each row's counts in the lexicographic order."""
-        return self._rank(self._counts(x))
+        return _rank(self._counts(x))
 
-    def _rank(self, counts: IntArray) -> IntArray:
-        """Count the vectors that come before: those smaller at the first place where they differ."""
-        k = self.cardinality
-        left = counts.sum(axis=1)
-        rank = np.zeros(len(counts), dtype=np.int64)
-        for place in range(k - 1):
-            rest = k - 1 - place  # parts after this one; vectors of r in `rest` parts: C(r + rest − 1, rest − 1)
-            here = counts[:, place]
-            # Σ_{c < here} C(left − c + rest − 1, rest − 1) = C(left + rest, rest) − C(left − here + rest, rest)
-            rank += _choose(left + rest, rest) - _choose(left - here + rest, rest)
-            left = left - here
-        return rank
+    def replacements(self, n: int) -> IntArray | None:
+        """Return the class after one value more and another fewer."""
+        return _replacements(n, self.cardinality) if self.size(n) * self.cardinality**2 <= MOST_REPLACEMENTS else None
 
     def log_class_size(self, n: int) -> FloatArray:
         """Return the logarithm of the multinomial coefficient."""

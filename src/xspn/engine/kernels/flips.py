@@ -20,15 +20,28 @@ TINY = 1e-20  # smaller factors are not divided by
 
 @njit(nogil=True, error_model="numpy")
 def _bernoulli_flips(
-    derivatives: Array, own: int, flow: Array, codes: Array, variables: Array, p: Array, a: int, b: int, other: Array
+    derivatives: Array,
+    own: int,
+    flow: Array,
+    codes: Array,
+    variables: Array,
+    p: Array,
+    a: int,
+    b: int,
+    mode: int,
+    other: Array,
 ) -> None:
     for e in range(a, b):
         v, p0, p1 = variables[e], p[e, 0], p[e, 1]
         if p0 >= TINY and p1 >= TINY:
             to_one, to_zero = p1 / p0, p0 / p1
-            for r in range(other.shape[1]):
-                factor = to_zero if codes[v, r] == 1 else (to_one if codes[v, r] == 0 else p1)
-                other[v, r] += flow[0, r] * factor
+            found, code, reached = other[v], codes[v], flow[0]
+            if mode == WHOLE:
+                for r in range(len(found)):
+                    found[r] += reached[r] * (to_zero if code[r] == 1 else to_one)
+            else:
+                for r in range(len(found)):
+                    found[r] += reached[r] * (to_zero if code[r] == 1 else (to_one if code[r] == 0 else p1))
             continue
         for r in range(other.shape[1]):
             if codes[v, r] == MISSING:
@@ -63,17 +76,31 @@ def _count_flips(
 ) -> None:
     """Look up one more one, one fewer, or one more value that is one, whichever variable it is."""
     n = b - a
-    for r in range(other.shape[1]):
-        s, k = int(counters[0, r]), n if mode == WHOLE else int(counters[1, r])
-        row = start if mode == WHOLE else start + (k * (k + 1) >> 1)
-        d = derivatives[own, r]
-        beside[0, r] = d * table[row + s + 1] if s < k else 0
-        beside[1, r] = d * table[row + s - 1] if s > 0 else 0
-        beside[2, r] = d * table[row + k + 1 + s + 1] if k < n else 0
-    for e in range(a, b):
-        v = variables[e]
+    if_zero, if_one, if_missing = beside[0], beside[1], beside[2]
+    if mode == WHOLE:  # at either end one of the two is not asked for
+        d, ones = derivatives[own], counters[0]
         for r in range(other.shape[1]):
-            other[v, r] += beside[codes[v, r], r]
+            s = int(ones[r])
+            if_zero[r] = d[r] * table[start + min(s + 1, n)]
+            if_one[r] = d[r] * table[start + max(s - 1, 0)]
+    else:
+        for r in range(other.shape[1]):
+            s, k, d = int(counters[0, r]), int(counters[1, r]), derivatives[own, r]
+            row = start + (k * (k + 1) >> 1)
+            if_zero[r] = d * table[row + s + 1] if s < k else 0
+            if_one[r] = d * table[row + s - 1] if s > 0 else 0
+            if_missing[r] = d * table[row + k + 1 + s + 1] if k < n else 0
+    # Loaded before the choice, so that there are no branches and several rows go at once.
+    for e in range(a, b):
+        found, code = other[variables[e]], codes[variables[e]]
+        if mode == WHOLE:
+            for r in range(len(found)):
+                x, y = if_zero[r], if_one[r]
+                found[r] += y if code[r] == 1 else x
+        else:
+            for r in range(len(found)):
+                x, y, z = if_zero[r], if_one[r], if_missing[r]
+                found[r] += y if code[r] == 1 else (x if code[r] == 0 else z)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -188,7 +215,9 @@ def flips(
                 for r in range(flow.shape[1]):
                     flow[0, r] = derivatives[own, r] * values[i - first, r]
                 if op == FACTORS:
-                    _bernoulli_flips(derivatives, own, flow, codes, t.bernoulli_variable, t.bernoulli_p, a, b, other)
+                    _bernoulli_flips(
+                        derivatives, own, flow, codes, t.bernoulli_variable, t.bernoulli_p, a, b, mode, other
+                    )
                 elif op == COUNT:
                     count_ones(codes, t.count_variable, a, b, mode, counters)
                     table = t.count_w if mode == WHOLE else t.triangle
