@@ -89,6 +89,8 @@ def on_scales(data: TableData) -> tuple[TableData, dict[int, ColumnScale]]:
         rest = ~np.isnan(x) & ~np.isin(x, own.atoms)
         if len(np.unique(x[rest])) < 2:
             atoms[v] = tuple((place, own.width) for place in own.places)
+            if own.atoms and not rest.any():  # how far other numbers would be, nobody knows: its size is a guess
+                spreads[v] = max(float(spreads[v]), *(abs(value) for value in own.atoms))
             continue
         spreads[v], floors[v] = _spread_and_floor(own.scale, x[rest], cells[rest, v], data.weights[rest], floors[v])
         pairs = zip(own.atoms, own.places, strict=True)
