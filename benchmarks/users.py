@@ -4,8 +4,9 @@
 
 `recommend`: "exactly one more item" by `quality="mixed"`, which the guide recommends for baskets, must be better than
 popularity, item-kNN and pair rules, by hit@10 and by MRR, on four generated shops with companions and four without, on
-retail and on kosarek (see `recommending.py`); the default model stands beside it, and others with `recommend-all`. The tables of the other parts come with scikit-learn or
-are generated; what is missing, who is an outlier and how models are set is the same for all of them.
+retail and on kosarek (see `recommending.py`); the default model stands beside it, and others with `recommend-all`. The
+tables of the other parts come with scikit-learn or are generated; what is missing, who is an outlier and how models are
+set is the same for all of them.
 """
 
 from time import perf_counter
