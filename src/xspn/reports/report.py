@@ -347,7 +347,8 @@ class _Writer:
             out.add(
                 Paragraph(
                     f"{counted(len(found), 'segment')} of rows, the contexts of the model{about}. In parentheses is "
-                    "what holds in all rows. A row belongs to segments by the probability of each, given its observed cells."
+                    "what holds in all rows. A row belongs to segments by the probability of each, given its observed "
+                    "cells."
                 )
             )
         rows = []
