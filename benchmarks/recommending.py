@@ -150,6 +150,7 @@ def marginals(model: XSPN) -> Scores:
 
 MODELS = {
     "default": {},
+    "mixed": {"quality": "mixed"},
     "tests": {"exchangeability": "global"},
     "balanced": {"quality": "balanced"},
 }

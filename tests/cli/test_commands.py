@@ -43,7 +43,7 @@ def test_fit_says_how_good_the_model_is(run, survey, tmp_path):
     )
     as_number = {name: float(text.replace("−", "-")) for name, text in (("a", ours), ("b", independent), ("c", tree))}
     assert as_number["a"] > as_number["b"]
-    assert "exchangeable columns" in out
+    assert "of columns that depend on each other, or can be interchanged" in out
 
 
 def test_fit_with_more_effort(run, survey, tmp_path):
@@ -55,6 +55,23 @@ def test_fit_with_more_effort(run, survey, tmp_path):
     assert one["parts"] == []
     _, out, _ = run(*common, "-o", tmp_path / "more.json", "--quality", "balanced")
     assert f"made of     {more['parts'][0]['weight']:.0%} {more['parts'][0]['kind']}" in out
+
+
+def test_fit_tells_the_blocks_that_show_tells(run, survey, tmp_path):
+    path = tmp_path / "m.json"
+    found = answer(run, "fit", survey, "-o", path, "--exclude", "name")["blocks"]
+    graph = load(path).graph
+    several = [leaf for leaf in graph.leaves if len(leaf.scope) > 1]
+    assert {own["node"] for own in found} == {graph.id_of(leaf) for leaf in several}
+    for own in found:
+        assert len(own["variables"]) == len(graph.nodes[own["node"]].scope)
+        assert 0 < own["rows"] <= 300
+    structure, shown = [answer(run, "show", path)["structure"]], []
+    while structure:
+        part = structure.pop()
+        shown += [block["node"] for block in part["blocks"]]
+        structure += [context for mixture in part["mixtures"] for context in mixture.get("contexts", ())]
+    assert {own["node"] for own in found} == set(shown)
 
 
 def test_fit_on_a_device(run, survey, tmp_path):
@@ -79,7 +96,7 @@ def test_fit_for_programs(run, survey, tmp_path):
         "parts",
         "log_likelihood",
         "decisions",
-        "groups",
+        "blocks",
     }
     assert found["rows"] + found["held_out_rows"] == 300
     circuit = load(tmp_path / "m.json")
@@ -127,7 +144,7 @@ def test_settings_reach_the_learner(run, survey, tmp_path):
     found = answer(run, "fit", survey, "-o", tmp_path / "m.json", "--exclude", "name", *settings)
     own = found["log_likelihood"]
     assert own["this_model"] == own["independent_variables"]
-    assert found["groups"] == []
+    assert found["blocks"] == []
 
 
 # -- questions ---------------------------------------------------------------------------------------------------------

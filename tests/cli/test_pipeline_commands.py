@@ -35,6 +35,25 @@ def test_without_held_out_rows_it_says_so(run, survey, tmp_path):
     assert "predictions of hot_topic on training rows (--valid 0.2 holds rows out)" in run(*arguments)[1]
 
 
+def test_classify_predicts_what_the_model_was_learned_for(run, survey, tmp_path):
+    model = tmp_path / "m.json"
+    assert run("fit", survey, "-o", model, "--exclude", "name", "--target", "hot_topic")[0] == 0
+    assert run("classify", model, survey)[1] == run("classify", model, survey, "--target", "hot_topic")[1]
+    assert run("fit", survey, "-o", model, "--exclude", "name")[0] == 0
+    status, _, err = run("classify", model, survey)
+    assert status == 2
+    assert "--target: the model was not learned for one column" in err
+
+
+def test_what_is_out_of_place_or_short_gets_a_hint(run, model, tmp_path):
+    assert "--ask 'a=yes' asks" in run("query", model, "overflow=yes")[2]
+    assert "found 'hot_topic' alone; did you mean hot_topic=yes?" in run("query", model, "--given", "hot_topic")[2]
+    (tmp_path / "some.csv").write_text("hot_topic,attends_0\nyes,1\n", encoding="utf-8")
+    (tmp_path / "none.csv").write_text("a,b\nyes,1\n", encoding="utf-8")
+    assert "--layout" not in run("score", model, tmp_path / "some.csv")[2]
+    assert "--layout" in run("score", model, tmp_path / "none.csv")[2]
+
+
 def test_quality_is_that_of_the_definition():
     rng = np.random.default_rng(0)
     chances = rng.dirichlet([1, 1, 1], size=500)

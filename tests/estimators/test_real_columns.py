@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
-from xspn import XSPN
+from xspn import XSPN, NormalMixture
 from xspn.leaves import Atom, Gaussian, Transformed
 from xspn.leaves.transformed import scales_of
 
@@ -141,3 +141,19 @@ def test_one_number_far_away_does_not_make_the_model_vary_far_more_than_the_tabl
         found = XSPN(random_state=0).fit(table).circuit_.moments()
         assert np.sqrt(found.variance[0]) < 8 * numbers.std()
         assert abs(found.mean[0] - numbers.mean()) < numbers.std()
+
+
+@pytest.mark.parametrize("value", [9.81, -0.123456789, 2.5e9])
+@pytest.mark.parametrize("made", [XSPN, NormalMixture])
+def test_a_number_that_all_rows_share_is_drawn_as_it_is_and_nothing_else_is_impossible(made, value):
+    X = np.column_stack([np.random.default_rng(0).normal(size=100), np.full(100, value)])
+    X[3, 1] = np.nan
+    model = made(domains="real", random_state=0).fit(X)
+    assert (model.sample(200, random_state=0)[:, 1] == value).mean() > 0.95
+    assert model.impute([[0.0, np.nan]])[0, 1] == pytest.approx(value, rel=1e-12)
+    usual, other = model.score_samples([[0.0, value], [0.0, value + 1.0]])
+    assert usual - other > np.log(99)
+    assert np.isfinite(other)
+    assert any(isinstance(leaf, Atom) and leaf.value == value for leaf in model.circuit_.graph.leaves)
+    few = made(domains="real", random_state=0).fit(X[:5])  # of which nobody knows
+    assert not any(isinstance(leaf, Atom) for leaf in few.circuit_.graph.leaves)

@@ -142,7 +142,10 @@ WRONG = {
     "count(sugar) in 3..1": (13, "expected a range from low to high"),
     "'sugar=1": (0, "expected a closing quotation mark"),
     "not": (3, "expected a name or count(NAME, …), found the end"),
-    "sugar & butter=1": (0, "expected NAME=VALUE, or another comparison, found 'sugar' alone"),
+    "sugar & butter=1": (
+        0,
+        "expected NAME=VALUE, or another comparison, found 'sugar' alone; did you mean sugar=1?",
+    ),
     "": (0, "expected a name, NAME=VALUE or count(NAME, …), found nothing"),
     "(" * 200 + "sugar=1" + ")" * 200: (50, "expected at most 50 nested parts"),
 }

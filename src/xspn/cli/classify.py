@@ -1,20 +1,22 @@
 """Predict one column from the others, with exact probabilities.
 
-Any model that knows the column will do; one learned with `xspn fit --target NAME` is made for it. Missing values of
-the other columns are summed out. If the table has the column, its values are not used to predict, but compared.
+Any model that knows the column will do; one learned with `xspn fit --target NAME` is made for it, and predicts that
+column where none is named. Missing values of the other columns are summed out. If the table has the column, its values
+are not used to predict, but compared.
 """
 
 import argparse
+from typing import Any
 
 from xspn.cli.inputs import add_model_and_table, add_table_options, matching, read_model, read_table, refuse_two_inputs
 from xspn.cli.output import STDOUT, add_rows_output, check_outputs, print_facts, print_json
-from xspn.core.errors import DataError
+from xspn.core.errors import DataError, ParameterError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the table, the column and where to write."""
     add_model_and_table(parser)
-    parser.add_argument("--target", required=True, metavar="NAME", help="the column to predict")
+    parser.add_argument("--target", metavar="NAME", help="the column to predict (default: that of `xspn fit --target`)")
     add_rows_output(parser)
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     add_table_options(parser)
@@ -28,7 +30,10 @@ def run(args: argparse.Namespace) -> int:
     refuse_two_inputs(args.model, args.table)
     format_of(args.output)
     check_outputs([args.output], [args.model, args.table])
-    circuit, _ = read_model(args.model)
+    circuit, notes = read_model(args.model)
+    args.target = _learned_for(notes) if args.target is None else args.target
+    if args.target is None:
+        raise ParameterError("--target: the model was not learned for one column; name the column to predict")
     target = matching(args.target, circuit.schema.shown_names, "--target")[0]
     domain = circuit.domains[target]
     if domain is None or domain.cardinality is None:
@@ -53,3 +58,11 @@ def run(args: argparse.Namespace) -> int:
     facts = [("rows", f"{len(predicted):,}"), ("written to", str(args.output))]
     print_facts([*facts, *quality_facts(quality)])
     return 0
+
+
+def _learned_for(notes: dict[str, Any]) -> str | None:
+    """Return the column that `xspn fit --target` has learned a model for, as its file says."""
+    learned = notes.get("learned")
+    own = learned.get("classification") if isinstance(learned, dict) else None
+    target = own.get("target") if isinstance(own, dict) else None
+    return target if isinstance(target, str) else None

@@ -55,10 +55,10 @@ SETTINGS = (
     "n_estimators",
     "device",
 )
-MOST_GROUPS = 5
+MOST_BLOCKS = 5
 VALID = (
-    "validation rows: a fraction of the rows such as 0.2, or a table; used to choose settings (with --quality balanced "
-    "or best, without --target) and to score"
+    "validation rows: a fraction of the rows such as 0.2, or a table; used to choose settings (with another "
+    "--quality than fast, without --target) and to score"
 )
 
 
@@ -87,9 +87,9 @@ def add_learning_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("learning", "the defaults are good for most tables")
     group.add_argument(
         "--quality",
-        choices=("fast", "balanced", "best"),
-        help="fast: one circuit (default); balanced, best: settings chosen on validation rows, and many circuits; "
-        "seconds, or up to some minutes",
+        choices=("fast", "mixed", "balanced", "best"),
+        help="fast: one circuit (default); mixed: beside another and classes of independent columns, for baskets; "
+        "balanced, best: settings chosen on validation rows, and many circuits; seconds, or up to some minutes",
     )
     group.add_argument("--min-instances", type=int, metavar="ROWS", help="slices of fewer rows become a leaf")
     group.add_argument("--independence-threshold", type=float, metavar="RHO", help="larger finds more independence")
@@ -233,21 +233,21 @@ def _print(report: dict[str, Any], path: str) -> None:
         _print_classification(report["classification"])
     if report.get("new_classes"):
         say(f"held-out rows of classes that no training row has: {abridged(report['new_classes'])}")
-    groups = report["groups"]
+    blocks = report["blocks"]
     if not report["decisions"]:
         return
-    if not groups:
-        say()
-        say("no group of columns was found to be exchangeable")
-        return
     say()
-    say(f"{'one group' if len(groups) == 1 else f'{len(groups)} groups'} of exchangeable columns")
-    for group in groups[:MOST_GROUPS]:
-        where = f" where {group['where']}" if group["where"] else ""
-        columns = f"{abridged(group['variables'])} ({len(group['variables'])})"
-        say(f"  node {group['node']}: {columns}, in {rows_in_words(group['rows'])}{where}")
-    if len(groups) > MOST_GROUPS:
-        say(f"  … and {len(groups) - MOST_GROUPS} smaller ones: xspn show {path}")
+    if not blocks:
+        say("no block of columns that depend on each other, or can be interchanged")
+        return
+    say(f"{counted(len(blocks), 'block')} of columns that depend on each other, or can be interchanged")
+    for block in blocks[:MOST_BLOCKS]:
+        where = f" where {block['where']}" if block["where"] else ""
+        where = f" of {block['contexts']} contexts" if block["contexts"] > 1 else where
+        columns = f"{abridged(block['variables'])} ({len(block['variables'])})"
+        say(f"  node {block['node']}: {columns}, in {rows_in_words(block['rows'])}{where}")
+    if len(blocks) > MOST_BLOCKS:
+        say(f"  … and {counted(len(blocks) - MOST_BLOCKS, 'smaller one')}: xspn show {path}")
 
 
 def _print_classification(found: dict[str, Any]) -> None:

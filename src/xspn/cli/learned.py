@@ -4,6 +4,7 @@ import argparse
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from xspn.data.table import Table
 from xspn.estimators import XSPN, XSPNClassifier
 from xspn.estimators.explanation import context_in_words
 from xspn.estimators.reference import Score, reference_model
+from xspn.graph.nodes import Node, Sum
 from xspn.inference.composition import Composition
-from xspn.learning.policy import Operation
+from xspn.inference.naming import context_names
 from xspn.learning.trace import Trace, TraceEntry, describe_test
+from xspn.leaves.base import Leaf
 
 Predicted = Callable[[AnyArray], tuple[FloatArray, FloatArray]]  # P(class | row) of each row of codes, and the answers
 NOT_OUT_OF_CORE = ("target", "domains", "delimiter", "missing", "attributes", "row", "item", "value", "absent")
@@ -68,7 +71,7 @@ def learn_model(train: Table, valid: Table | None, settings: dict[str, Any], tar
             "parts": parts,
             "log_likelihood": {name: _means(own, train, valid) for name, own in scores.items()},
             "decisions": len(trace),
-            "groups": groups_of(trace),
+            "blocks": blocks_of(circuit, trace),
             **({"new_classes": new} if new else {}),
             **({} if target is None else {"classification": _classification(predicted, train, valid, target)}),
         }
@@ -184,10 +187,42 @@ def trace_in_words(trace: Trace, circuit: Circuit) -> list[dict[str, Any]]:
     ]
 
 
-def groups_of(trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the decisions that found exchangeable variables, the largest groups first."""
-    found = [own for own in trace if own["operation"] == Operation.EXCHANGEABLE.name.lower()]
-    return sorted(found, key=lambda own: (-own["rows"] * len(own["variables"]), own["node"]))
+def blocks_of(circuit: Circuit, trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the leaves of several variables, those with the most cells first; without a trace none.
+
+    They are the blocks of `xspn show`, with the rows that the circuit expects in each, and the context that each is in;
+    of several contexts their number.
+    """
+    if not trace:
+        return []
+    composition, graph, names = Composition(circuit.graph), circuit.graph, circuit.schema.shown_names
+    blocks: list[dict[str, Any]] = []
+    rows = max(own["rows"] for own in trace)
+    reach, contexts = {graph.id_of(circuit.root): 1.0}, {graph.id_of(circuit.root): (1, "")}
+    waiting = [-place for place in reach]  # children have smaller numbers: who is taken has been reached by all ways
+
+    def reached(node: Node, chance: float, ways: int, where: str) -> None:
+        place = graph.id_of(node)
+        if place not in reach:
+            heappush(waiting, -place)
+        reach[place], contexts[place] = reach.get(place, 0.0) + chance, (contexts.get(place, (0, ""))[0] + ways, where)
+
+    while waiting:
+        place = -heappop(waiting)
+        node, chance, (ways, where) = graph.nodes[place], reach[place], contexts[place]
+        if isinstance(node, Sum) and len(node.scope) > 1:
+            own = zip(composition.contexts(node), context_names(composition, node, circuit.schema), strict=True)
+            for (weight, context), name in own:
+                reached(context, chance * weight, ways, f"{where} and {name}" if where else name)
+        elif isinstance(node, Leaf) and len(node.scope) > 1:
+            found: dict[str, Any] = {"node": place, "variables": [names[v] for v in node.scope]}
+            blocks.append(
+                {**found, "rows": round(rows * chance, 6), "contexts": ways, "where": where if ways == 1 else ""}
+            )
+        elif len(node.scope) > 1:
+            for part in composition.parts(node).dependent:
+                reached(part, chance, ways, where)
+    return sorted(blocks, key=lambda own: (-own["rows"] * len(own["variables"]), own["node"]))
 
 
 def learn_on_cluster(args: argparse.Namespace, settings: dict[str, Any]) -> LearnedModel:
@@ -223,7 +258,7 @@ def learn_on_cluster(args: argparse.Namespace, settings: dict[str, Any]) -> Lear
             "log_likelihood": {"this_model": {"train": model.score(collection), "held_out": held_out}},
             "parts": parts_of(model),
             "decisions": len(trace),
-            "groups": groups_of(trace),
+            "blocks": blocks_of(circuit, trace),
             "passes": len(getattr(model, "passes_", ())),
         }
 

@@ -54,6 +54,8 @@ HINTS = {
     "encoding": "on the command line: --encoding NAME",
 }
 
+STRAY = {"query": "--ask 'a=yes' asks, --given 'b=no' says what is known"}  # of commands, where a word is out of place
+
 FAILED = 1
 USER_ERROR = 2
 OF_A_SIGNAL = 128  # and its number
@@ -198,7 +200,8 @@ class Parser(argparse.ArgumentParser):
             word = message.split("invalid choice: ", 1)[1].split("'")[1] if "'" in message else ""
             known = [str(choice) for action in self._actions for choice in action.choices or ()]
         near = get_close_matches(word, known, n=1)
-        return f"; did you mean {near[0]}?" if near else ""
+        stray = STRAY.get(self.prog.split()[-1], "") if word and message.startswith("unrecognized") else ""
+        return f"; did you mean {near[0]}?" if near else f"; {stray}" if stray else ""
 
 
 # -- the process: streams that can be written to, signals that end it, workers that do not outlive it ------------------

@@ -180,7 +180,8 @@ class TableFile:
             near = nearest(lacking[0], spare)
             hint = "" if near is None else f"; did you mean {lacking[0]!r} by {near!r}?"
             message = f"{self.source}: the table lacks the column {lacking[0]!r} that the model knows{hint}"
-            raise DataError(message).with_remedy("layout")
+            error = DataError(message)
+            raise error if any(name in places for name in names) else error.with_remedy("layout")
         out = np.full((self.n_rows, len(schema)), np.nan)
         for j, name in enumerate(names):
             if name in places:

@@ -355,7 +355,7 @@ class _Writer:
         end = f"{self._picture(block)} [{node}]{self._reason(node)}"
         tail = f"{law}{self._mean(block, law)}{strength}{end}"
         if strength and len(tail) > WIDTH - ROOM:  # the correlation is what tells more
-            tail = f"{law}{self._mean(block, law)}; {strength.rpartition(', ')[2]}{end}"
+            tail = f"{law}{self._mean(block, law)}; {strength.removeprefix('; ').rpartition(', ')[2]}{end}"
         return f"{self._named(block, max(LEAST_NAMES, WIDTH - len(tail) - 10))}: {tail}"
 
     def _mean(self, block: Leaf, law: str) -> str:

@@ -75,13 +75,15 @@ class LearnerParameters(TableInput):
         leaf_learner: What makes the leaves of slices that are not split any further: "auto" (a mixture of the others),
             "sparse" (of as few of them as predict best), "evidence" (the same with blocks of best evidence),
             "factorized", "exchangeable", "chow_liu" or "blocks".
-        quality: "fast" learns one circuit with the parameters as they are. "balanced" and "best" choose between
-            evidence and tests, and `min_instances` and `independence_threshold` of these, on validation rows
-            (`X_valid`, or a random fraction of the training rows), learn a bagged ensemble of 8 or 80 circuits, and mix
+        quality: "fast" learns one circuit with the parameters as they are. The others choose by validation rows
+            (`X_valid`, or a random fraction of the training rows). "mixed" mixes one circuit by evidence and one by
+            tests with classes of rows in which columns are independent: for binary columns that depend on each other a
+            little, such as the items of baskets. "balanced" and "best" choose between evidence and tests, and
+            `min_instances` and `independence_threshold` of these, learn a bagged ensemble of 8 or 80 circuits, and mix
             it with hidden Chow-Liu trees over exchangeable blocks (binary columns); "best" also chooses smoothing and
             shrinkage, and mixes in an EM-refined mixture of perturbed copies of one circuit.
         n_estimators: The number of circuits, learned on bootstrap samples and mixed into one; with a quality other than
-            "fast" there are at least 8 or 80.
+            "fast" there are at least 1, 8 or 80.
         domains: What the columns hold, where it shall not be inferred: "binary", "categorical", "ordinal", "real" or a
             `Domain` for all of them; a mapping from names or indices to these or to lists of labels; or a list with one
             for each column. See `xspn.data.column_types` for the rules. "binary" refuses anything else.

@@ -89,6 +89,8 @@ def on_scales(data: TableData) -> tuple[TableData, dict[int, ColumnScale]]:
         rest = ~np.isnan(x) & ~np.isin(x, own.atoms)
         if len(np.unique(x[rest])) < 2:
             atoms[v] = tuple((place, own.width) for place in own.places)
+            if own.atoms and not rest.any():  # how far other numbers would be, nobody knows: its size is a guess
+                spreads[v] = max(float(spreads[v]), *(abs(value) for value in own.atoms))
             continue
         spreads[v], floors[v] = _spread_and_floor(own.scale, x[rest], cells[rest, v], data.weights[rest], floors[v])
         pairs = zip(own.atoms, own.places, strict=True)
@@ -211,7 +213,7 @@ def _scales_of(columns: list[_Values], step: float) -> list[ColumnScale]:
     numbers, which = np.unique(np.concatenate([c.numbers for c in columns]), return_inverse=True)
     both = _Values(numbers, _sums_of(which, np.concatenate([c.weights for c in columns])))
     if len(numbers) < 2:
-        return [ColumnScale(Scale())] * len(columns)
+        return [_of_one_number(column) for column in columns]
     atoms = [_atoms_of(column, step) for column in columns]
     rest = [column.without(own) for column, own in zip(columns, atoms, strict=True)]
     shared = both.without([value for own in atoms for value in own])
@@ -220,6 +222,22 @@ def _scales_of(columns: list[_Values], step: float) -> list[ColumnScale]:
     else:
         scale = _best_scale(shared, [own for own in rest if len(own.numbers) > 1], numbers, step)
     return [_with_atoms(scale, own, left, step) for own, left in zip(atoms, rest, strict=True)]
+
+
+def _of_one_number(column: _Values) -> ColumnScale:
+    """Return the scale of a column that has one number in all rows: an atom, if there are enough of them."""
+    if not len(column.numbers) or column.total < ATOM_ROWS:
+        return ColumnScale(Scale())
+    value = float(column.numbers[0])
+    return ColumnScale(Scale(), (value,), (value,), _last_digit(value))
+
+
+def _last_digit(value: float) -> float:
+    """Return what a number is rounded to as it is written: a power of ten up to 1, or a fraction of it."""
+    for digits in range(MOST_DIGITS + 1):
+        if round(value, digits) == value:
+            return float(10.0**-digits)
+    return LEAST_SPREAD * abs(value)
 
 
 def _with_atoms(scale: Scale, atoms: tuple[float, ...], rest: _Values, step: float) -> ColumnScale:

@@ -105,7 +105,8 @@ class _Reader:
         if relation is None:
             expected = "count(…) >= NUMBER" if isinstance(subject, Counted) else "NAME=VALUE"
             shown = self.text[subject.start : subject.end] or self.text
-            raise self.fault(f"expected {expected}, or another comparison, found {shown!r} alone", subject.start)
+            message = f"expected {expected}, or another comparison, found {shown!r} alone{self.likely(shown)}"
+            raise self.fault(message, subject.start)
         if isinstance(subject, Counted):
             count = self.count(subject)
             return Event.of(count, self.numbers(relation, len(count.counted) + 1))
@@ -113,6 +114,16 @@ class _Reader:
         for column in columns_of(subject, self.text, self.schema, self.what):
             found = found & Event.of(column, self.allowed(column, relation))
         return found
+
+    def likely(self, name: str) -> str:
+        """Return what the name of a column of two values alone is likely to mean, as a hint; else nothing."""
+        if name not in self.schema.shown_names:
+            return ""
+        column = self.schema.shown_names.index(name)
+        domain = self.schema.domains[column]
+        if domain is None or domain.cardinality != 2:
+            return ""
+        return f"; did you mean {name}={self.schema.label(column, 1)}?"
 
     # -- columns -----------------------------------------------------------------------------------------------------
 

@@ -346,8 +346,9 @@ class _Writer:
             about = "" if len(found.columns) == found.n_columns else f", for {listed(found.columns, 120)}"
             out.add(
                 Paragraph(
-                    f"{counted(len(found), 'segment')} of rows{about}. In parentheses is what holds in all rows. A row "
-                    "belongs to segments by the probability of each, given its observed cells."
+                    f"{counted(len(found), 'segment')} of rows, the contexts of the model{about}. In parentheses is "
+                    "what holds in all rows. A row belongs to segments by the probability of each, given its observed "
+                    "cells."
                 )
             )
         rows = []

@@ -158,6 +158,11 @@ def normal_mixtures(data: TableLeafData, variables: IntArray, alpha: float) -> t
     scores = np.take_along_axis(np.array(leave_one_out), best[None, None, :], axis=0)[0]
     for column in range(len(variables)):
         if data.own.atom_weights(column).any():
+            rest = nodes[column]
+            if own.seen[column] == 0 and isinstance(rest, Gaussian):  # nothing is known but the atoms
+                seen = ~data.own.missing[:, column]
+                middle = float(np.average(data.own.cells[seen, column], weights=data.own.weights[seen]))
+                nodes[column] = Gaussian(int(variables[column]), mean=middle, std=rest.std)
             nodes[column], scores[:, column] = _beside_atoms(
                 data.own, column, int(variables[column]), nodes[column], scores[:, column], alpha
             )

@@ -12,6 +12,7 @@ from xspn.learning.normal_mixture.partial_rows import Mixture, PartialRows, Sums
 from xspn.learning.scales import ColumnScale, in_own_units, on_scales
 from xspn.learning.steps import Meter, Progress, step
 from xspn.learning.table_data import TableData
+from xspn.leaves.atom import Atom
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.categorical import Categorical
 from xspn.leaves.gaussian import Gaussian
@@ -70,10 +71,11 @@ def fit_normal_mixture(
 def _on_scales(data: TableData) -> tuple[TableData, dict[int, ColumnScale]]:
     """Return a table on the scales of its columns, but for those with values that many rows share.
 
-    The scale of such a column is that of its other values; here all of them are normal together.
+    The scale of such a column is that of its other values; here all of them are normal together. A column of one
+    number keeps its atom.
     """
     scaled, scales = on_scales(data)
-    with_atoms = [v for v, own in scales.items() if own.atoms]
+    with_atoms = [v for v, own in scales.items() if own.atoms and _varies(data.cells[:, v])]
     cells, spreads, floors = scaled.cells.copy(), scaled.spreads.copy(), scaled.floors.copy()
     for own, before in ((cells.T, data.cells.T), (spreads, data.spreads), (floors, data.floors)):
         own[with_atoms] = before[with_atoms]
@@ -81,7 +83,8 @@ def _on_scales(data: TableData) -> tuple[TableData, dict[int, ColumnScale]]:
         of_rest = scales[v].scale
         plain = Scale(step=of_rest.step, least=of_rest.least, most=of_rest.most)
         scales[v] = ColumnScale(plain, spread=scales[v].spread)
-    return replace(scaled, cells=cells, spreads=spreads, floors=floors, atoms=data.atoms), scales
+    atoms = tuple(() if v in with_atoms else own for v, own in enumerate(scaled.atoms))
+    return replace(scaled, cells=cells, spreads=spreads, floors=floors, atoms=atoms), scales
 
 
 @dataclass(frozen=True)
@@ -240,7 +243,7 @@ class _Units:
             values, weights = data.cells[seen, v], data.weights[seen]
             center = float(np.average(values, weights=weights))
             spread = float(np.sqrt(np.average((values - center) ** 2, weights=weights)))
-            if values.min() < values.max():
+            if _varies(values):
                 real.append(v)
                 centers.append(center)
                 spreads.append(spread)
@@ -276,8 +279,22 @@ def _discrete(variable: int, table: FloatArray) -> Node:
     return Categorical(variable, table / table.sum())
 
 
-def _constant(data: TableData, variable: int) -> Node:
-    """Return the leaf of a column that has one value, or of which nothing was seen."""
-    values = data.cells[:, variable]
+def _varies(values: FloatArray) -> bool:
+    """Whether a column has more than one number."""
     seen = values[~np.isnan(values)]
-    return Gaussian(variable, mean=float(seen[0]) if len(seen) else 0.0, std=float(data.spreads[variable]))
+    return bool(len(seen) and seen.min() < seen.max())
+
+
+def _constant(data: TableData, variable: int) -> Node:
+    """Return the leaf of a column that has one value, or of which nothing was seen.
+
+    Beside n rows of one value one more is supposed that may have any other: nothing is impossible.
+    """
+    values, weights = data.cells[:, variable], data.weights
+    seen = values[~np.isnan(values)]
+    rest = Gaussian(variable, mean=float(seen[0]) if len(seen) else 0.0, std=float(data.spreads[variable]))
+    if not data.atoms[variable]:
+        return rest
+    n_rows = float(weights[~np.isnan(values)].sum())
+    [(value, width)] = data.atoms[variable]
+    return Sum([1 / (n_rows + 1), n_rows / (n_rows + 1)], [rest, Atom(variable, value, width)])

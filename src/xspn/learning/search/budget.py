@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
+from math import inf
 
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
@@ -21,7 +22,8 @@ class SearchBudget:
         thresholds: Values of ρ to try beside the one that was asked for.
         min_instances: Values of `min_instances` to try beside the one that was asked for.
         evidence_cells: The largest number of cells of whole rows of bits from which circuits are learned by evidence,
-            too, unless tests are asked for: as a rule they predict better, but they take longer.
+            too, unless tests are asked for: as a rule they predict better, but they take longer. If there is no
+            largest, all tables are that one circuit would be learned from by evidence.
         finalists: How many of these settings, the best ones for a single circuit, are tried as a small ensemble.
         trial_circuits: The number of circuits of such a trial ensemble, an even one (or 1 for none). An ensemble does
             best with smaller leaves than a single circuit, so the best setting is tried again with smaller ones.
@@ -42,6 +44,8 @@ class SearchBudget:
         hclt_states: Numbers of latent states to try for each block of an HCLT.
         hclts: How many HCLTs are mixed, with the number of latent states that is best.
         hclt_cells: The largest number of entries of all transition matrices, times rows, of an HCLT.
+        classes: Numbers of classes to try for mixtures of independent columns, for bits.
+        class_starts: How many of these mixtures, from different starts, are averaged.
     """
 
     thresholds: tuple[float, ...]
@@ -63,6 +67,8 @@ class SearchBudget:
     hclt_states: tuple[int, ...] = ()
     hclts: int = 1
     hclt_cells: float = 1e10
+    classes: tuple[int, ...] = ()
+    class_starts: int = 4
 
     def settings(self, config: LearnConfig, data: TrainingData) -> list[LearnConfig]:
         """Return the settings to try: evidence where it serves, the tests that were asked for, and all of the grid."""
@@ -78,6 +84,8 @@ class SearchBudget:
         return [evidence, *tests] if evidence.by_evidence else tests
 
     def _in_time(self, data: TrainingData) -> bool:
+        if self.evidence_cells == inf:
+            return True
         return isinstance(data, BinaryData) and data.complete and data.shape[0] * data.shape[1] <= self.evidence_cells
 
     def smoothings_of_em(self, config: LearnConfig) -> list[float]:
@@ -86,6 +94,7 @@ class SearchBudget:
 
 
 BUDGETS = {
+    "mixed": SearchBudget((), (), finalists=1, trial_circuits=1, circuits=1, evidence_cells=inf, classes=(8, 16, 32)),
     "balanced": SearchBudget(
         (5.0, 15.0), (20, 200), finalists=1, trial_circuits=1, circuits=8, hclt_states=(8, 32), hclts=2
     ),

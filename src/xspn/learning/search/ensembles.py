@@ -47,6 +47,7 @@ class Ensembles:
     def __init__(self, context: SearchContext, seed: int) -> None:
         self.context, self.budget, self.seed = context, context.budget, seed
         self.both_structures = context.budget.both_structures and context.config.conventional != context.config
+        self.alone: dict[LearnConfig, Learned] = {}  # circuits on all training rows: an ensemble of one
         self._best_trials: dict[bool, tuple[Trial, list[Member]]] = {}  # by tests, and by evidence
 
     def most_trials(self, settings: Sequence[LearnConfig]) -> int:
@@ -93,6 +94,9 @@ class Ensembles:
         best, members = self._best_trials.get(chosen.config.by_evidence, (None, []))
         known = members if data is self.context.data and best == chosen else []
         circuits, others, n_jobs = self.budget.circuits, _others(chosen), self.context.n_jobs
+        if circuits == 1 and data is self.context.data and chosen.config in self.alone:
+            self.context.on_step()
+            return self.alone[chosen.config]
         learned = learn_ensemble(data, chosen.config, self.seed, circuits, n_jobs, others=others, known=known)
         self.context.on_step()
         return learned

@@ -14,7 +14,7 @@ from xspn.graph.graph import Graph
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
-from xspn.learning.search import hclts, refinement
+from xspn.learning.search import hclts, latent_classes, refinement
 from xspn.learning.search.budget import SearchBudget, SearchContext
 from xspn.learning.search.components import Component, ComponentKind, ComponentSummary, mixed
 from xspn.learning.search.ensembles import Ensembles, Trial, best_ensemble
@@ -31,8 +31,8 @@ class SearchReport:
         trials: The settings that were tried.
         chosen: That of the ensemble, or of the better one of two; with circuits of both structures, that of every other
             one.
-        components: What the circuit is a mixture of: an ensemble, refined copies and HCLTs, as far as they earn a
-            weight.
+        components: What the circuit is a mixture of: ensembles, refined copies, HCLTs and classes, as far as they earn
+            a weight.
     """
 
     trials: tuple[Trial, ...]
@@ -86,6 +86,7 @@ class _Search:
         ways = len({setting.by_evidence for setting in self.settings})  # of which each has a large ensemble
         self.n_steps = len(self.settings) + self.ensembles.most_trials(self.settings) + ways * (1 + refit)
         self.n_steps += refinement.number_of_fits(context, refit) + hclts.number_of_fits(context, refit)
+        self.n_steps += latent_classes.number_of_fits(context, refit)
         told = None if progress is None else lambda done, of: progress(min(done, of - 1), of)
         self.meter = Meter(told, self.n_steps)
         self.present = self.meter.begin(1)
@@ -99,7 +100,7 @@ class _Search:
         return found
 
     def _found(self) -> SearchResult:
-        singles = [self._learned(config) for config in self.settings]
+        singles = [self._learned(config).graph for config in self.settings]
         tried = [Trial(config, self.validation.score(one)) for config, one in zip(self.settings, singles, strict=True)]
         small = self.ensembles.small_enough(tried, singles)
         # Evidence and tests err in different ways: each has an ensemble, and validation rows weigh the two.
@@ -131,16 +132,18 @@ class _Search:
         kind: ComponentKind = "evidence" if chosen.config.by_evidence else "ensemble"
         return ComponentSummary(kind, self.context.budget.circuits, chosen.setting)
 
-    def _learned(self, config: LearnConfig) -> Graph:
-        found = learn_ensemble(self.context.data, config, child_seed(self.seed, 1), n_jobs=self.context.n_jobs)
+    def _learned(self, config: LearnConfig) -> Learned:
+        found = learn_ensemble(self.context.data, config, self.ensembles.seed, n_jobs=self.context.n_jobs)
+        self.ensembles.alone[config] = found
         self._on_step()
-        return found.graph
+        return found
 
     def _other_components(self, singles: Sequence[Graph]) -> list[Component]:
         """Return what may be mixed with the ensemble."""
         found = (
             refinement.best_copies(self.context, singles, child_seed(self.seed, 2)),
             hclts.best_hclts(self.context, child_seed(self.seed, 3)),
+            latent_classes.best_latent_classes(self.context, child_seed(self.seed, 4)),
         )
         return [component for component in found if component is not None]
 
