@@ -20,7 +20,8 @@ from service.conftest import survey, votes
 from xspn import load, save
 from xspn.service.app import Limits, Service
 from xspn.service.endpoints import BATCHED, QUERIES
-from xspn.service.models import Model, Models, prepare as prepare_model
+from xspn.service.models import Model, Models
+from xspn.service.models import prepare as prepare_model
 from xspn.service.monitoring import Log
 from xspn.service.rows import ARROW, FORMATS, JSON, NDJSON
 

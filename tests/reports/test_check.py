@@ -104,3 +104,12 @@ def test_wrong_input():
         check_table(rows, "model")
     with pytest.raises(ParameterError, match="a model is given"):
         check_table(rows, Circuit(Bernoulli(0, p=0.5), n_variables=3), smoothing=1.0)
+
+
+def test_a_probability_below_the_least_float_is_not_called_impossible():
+    rows = truth().sample(100, random_state=0)
+    rows[0, 12] = 1e3
+    check = check_table(rows, truth())
+    assert (check.cells[0].row, check.cells[0].probability) == (0, 0.0)
+    assert "below 1e-300" in check.html()
+    assert "impossible" not in check.html()

@@ -218,4 +218,4 @@ def _information(joint: FloatArray) -> float:
 def _entropy(chances: FloatArray) -> FloatArray:
     """Return entropies in bits, along the last axis."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(-np.where(chances > 0, chances * np.log2(chances), 0.0).sum(axis=-1))
+        return np.asarray(np.where(chances > 0, -chances * np.log2(chances), 0.0).sum(axis=-1))

@@ -22,7 +22,7 @@ from xspn.estimators import XSPN
 from xspn.estimators.base import DensityEstimator
 from xspn.inference.cells import cell_conditionals
 from xspn.reports.document import Document, Grid, Heading, Paragraph, Picture
-from xspn.reports.oddities import OddCell, cells_at, odd_rows
+from xspn.reports.oddities import OddCell, cells_at, chance, odd_rows
 
 FEWEST_ROWS = 20  # to learn from and to check
 FEWEST_IN_FOLD = 10
@@ -307,11 +307,6 @@ def in_words(check: TableCheck, column: int, code: float, digits: int = 6) -> st
     """Return a value as a person would write it."""
     label = check.label(column, code)
     return f"{label:.{digits}g}".replace("-", "−") if isinstance(label, float) else printable(str(label))
-
-
-def chance(value: float) -> str:
-    """Return a small probability in a few digits."""
-    return f"{value:.2g}" if value > 0 else "impossible"
 
 
 def _document(check: TableCheck, title: str, row_name: Callable[[int], str]) -> Document:
