@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xspn import Bernoulli, Categorical, Circuit, Gaussian, Product, Sum
-from xspn.core.errors import EvidenceError, QueryError, QuestionError, XSPNError
+from xspn.core.errors import DataTypeError, EvidenceError, QueryError, QuestionError, XSPNError
 from xspn.questions import questions_of
 
 NAMES = ["sugar", "butter", "city", "size", "hot topic", "income", "rock & roll", "likes_tea", "likes_milk", "age"]
@@ -234,3 +234,9 @@ def test_several_answers_and_the_most_changed():
         circuit.probability(texts, top=0)
     certain = circuit.probability("a=1", given="a=1")
     assert (certain.probability, certain.odds) == (1.0, np.inf)
+
+
+@pytest.mark.parametrize("question", [5, ["butter=1", 3], [None]])
+def test_what_is_no_text_is_no_question(question):
+    with pytest.raises(DataTypeError, match="expected a text such as NAME=VALUE"):
+        SHOP.probability(question)

@@ -99,6 +99,8 @@ def test_what_cannot_be_asked():
         circuit.next_questions(1, given=[[0.0, np.nan, 1], [0.0, np.nan, 0]])
     with pytest.raises(ParameterError, match="a column or an event"):
         circuit.next_questions(1.5)
+    with pytest.raises(ParameterError, match="random_state: expected"):
+        circuit.next_questions(1, random_state=-1)
 
 
 def test_what_is_known_leaves_nothing_open():
