@@ -106,7 +106,13 @@ def test_a_psdd_comes_with_its_vtree(folder, capsys):
     save(Circuit(Product([Bernoulli(0, p=0.5), Bernoulli(1, p=0.25)])), "free.json")
     assert main(["convert", "free.json", "-o", "free.psdd"]) == 0
     assert "free.psdd and free.vtree" in capsys.readouterr().out
-    assert (folder / "free.vtree").is_file()
+    before = (folder / "free.vtree").read_bytes()
+    for over in (["convert", "free.psdd", "-o", "free.vtree"], ["show", "free.psdd", "--png", "free.vtree"]):
+        assert main(over) == 2
+        assert "free.vtree" in capsys.readouterr().err
+    assert main(["convert", "free.json", "-o", "free.vtree"]) == 0  # nothing of this name is read
+    assert main(["convert", "free.json", "-o", "free.psdd"]) == 0  # and both files may be written again
+    assert (folder / "free.vtree").read_bytes() == before
 
 
 @pytest.mark.parametrize(

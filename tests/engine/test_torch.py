@@ -12,7 +12,7 @@ import pytest
 
 from support.cases import any_case, counting_case
 from xspn import Bernoulli, Categorical, Circuit, Product, Sum
-from xspn.core.errors import DataError, EvidenceError, QueryError
+from xspn.core.errors import DataError, EvidenceError, ParameterError, QueryError
 from xspn.engine import NumpyBackend
 
 torch = pytest.importorskip("torch")
@@ -98,6 +98,11 @@ def test_a_device_that_is_not_there_is_refused_with_what_to_do(monkeypatch):
         circuit.to(device="cuda")
     with pytest.raises(QueryError, match="torch knows no device 'abacus'"):
         circuit.to(device="abacus")
+    with pytest.raises(QueryError, match="cannot compute there"):
+        circuit.to(device="meta")  # torch knows it; its tensors have no values
+    for device in (None, ["cpu"], b"cpu"):
+        with pytest.raises(ParameterError, match="device: expected a name"):
+            circuit.to(device=device)
 
 
 def test_the_kernel_for_accelerators_in_an_interpreter():

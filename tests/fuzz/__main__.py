@@ -15,10 +15,10 @@ import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from fuzz import circuits, commands, files, tables
+from fuzz import circuits, commands, estimators, files, requests, tables
 from fuzz.workers import Pool, run_case
 
-MODULES = (circuits, files, tables, commands)
+MODULES = (circuits, files, tables, estimators, commands, requests)
 TARGETS = {name: case for module in MODULES for name, case in module.TARGETS.items()}
 SHARES = {"circuits": 3.0, "densities": 2.0, "commands": 2.0}  # of the time; 1 for others
 SEEDS = 1_000_000  # of one base seed

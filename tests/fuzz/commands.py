@@ -290,7 +290,8 @@ class Typist:
     def line(self):
         """A command line, with its words in disorder now and then."""
         command = self.one("fit", "fit", "score", "query", "query", "sample", "impute", "classify", "show", "test",
-                           "compare", "convert", "explore", "datasets", "reproduce", "demo")  # fmt: skip
+                           "check", "compare", "convert", "explore", "segments", "recommend", "datasets", "reproduce",
+                           "demo")  # fmt: skip
         words = [command, *getattr(self, f"of_{command}", list)()]
         if self.rng.random() < 0.08 and command not in ("reproduce", "demo"):  # a word less, and they work for minutes
             del words[int(self.rng.integers(len(words)))]
@@ -326,7 +327,28 @@ class Typist:
             *self.maybe(0.1, "--best-rows", lambda: self.one("1", "3", "0", "-1", "x")),
             *self.maybe(0.1, "--best-of", lambda: self.one(*self.names)),
             *self.maybe(0.1, "--information", lambda: self.one(*self.names)),
+            *self.maybe(0.1, "--why"), *self.maybe(0.1, "--next"),
+            *self.maybe(0.1, "--interval", lambda: self.one("0.9", "0.5", "0", "1", "nan")),
             *self.maybe(0.05, "--plot", lambda: self.one(*PICTURES)), *self.json(),
+        ]  # fmt: skip
+
+    def of_check(self):
+        return [
+            self.table(), *self.maybe(0.5, "--model", self.model), *self.columns(), *self.reading(), *self.json(),
+            *self.maybe(0.2, "--fdr", lambda: self.one("0.5", "0", "1", "nan")),
+            *self.maybe(0.4, "--folds", lambda: self.one("2", "3", "1", "-1")),
+            *self.maybe(0.2, "--set-aside", lambda: self.one("0.05", "0.9", "1", "nan")),
+            *self.maybe(0.2, "--top", lambda: self.one("0", "1", "-1")), *self.maybe(0.2, "--seed", self.seed),
+            *self.maybe(0.2, "-o", lambda: self.one("out.html", *OUTPUTS)),
+        ]  # fmt: skip
+
+    def of_segments(self):
+        return [self.model(), *self.maybe(0.7, self.table), *self.output(0.3), *self.reading(), *self.json()]
+
+    def of_recommend(self):
+        return [
+            self.model(), *self.some(3, lambda: self.one(*self.names)), *self.maybe(0.3, "--baskets", self.table),
+            *self.maybe(0.3, "-k", lambda: self.one("1", "0", "-1", "999")), *self.output(0.3), *self.json(),
         ]  # fmt: skip
 
     def of_compare(self):

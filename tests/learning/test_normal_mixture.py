@@ -108,6 +108,11 @@ def test_a_column_without_any_spread_does_no_harm(column):
     assert np.isfinite(model.score_samples(X)).all()
 
 
+def test_a_table_without_any_value_is_learned_whatever_the_number_of_components():
+    model = NormalMixture(n_components=3, n_estimators=2, random_state=0).fit(np.full((40, 2), NAN))
+    assert model.score_samples([[NAN, NAN]]).tolist() == [0.0]
+
+
 def test_wrong_settings_are_refused():
     for settings, reason in (({"n_components": 0}, "n_components"), ({"n_estimators": 1.5}, "n_estimators")):
         with pytest.raises(ValueError, match=reason):

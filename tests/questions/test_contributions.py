@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 
 from support.circuits import cases
 from xspn import Bernoulli, Circuit, Exchangeable, Gaussian, Product, Sum
-from xspn.core.errors import ParameterError, QueryError
+from xspn.core.errors import ParameterError, QueryError, XSPNError
 
 
 def value(circuit, target, rows):
@@ -121,3 +121,5 @@ def test_what_cannot_be_explained():
         circuit.contributions("rain", {"a": 1})
     with pytest.raises(ParameterError, match="one row"):
         circuit.contributions("rain=1", [[np.nan, 1, 1, 1, 0.0], [np.nan, 0, 1, 1, 0.0]])
+    with pytest.raises(XSPNError, match="given: expected"):
+        circuit.contributions("rain=1", 5)

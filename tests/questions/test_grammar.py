@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xspn import Bernoulli, Categorical, Circuit, Gaussian, Product, Sum
-from xspn.core.errors import EvidenceError, QueryError, QuestionError, XSPNError
+from xspn.core.errors import DataTypeError, EvidenceError, QueryError, QuestionError, XSPNError
 from xspn.questions import questions_of, score_facts
 
 NAMES = ["sugar", "butter", "city", "size", "hot topic", "income", "rock & roll", "likes_tea", "likes_milk", "age"]
@@ -247,3 +247,9 @@ def test_facts_about_scores_far_out_of_the_usual():
     found = score_facts(np.array([-1.0, -np.inf, -1e308]))
     assert (found["mean"], found["impossible"]) == (-np.inf, 1)
     assert np.isnan(score_facts(np.array([-np.inf]))["standard_error"])
+
+
+@pytest.mark.parametrize("question", [5, ["butter=1", 3], [None]])
+def test_what_is_no_text_is_no_question(question):
+    with pytest.raises(DataTypeError, match="expected a text such as NAME=VALUE"):
+        SHOP.probability(question)

@@ -99,3 +99,10 @@ def test_what_cannot_be_asked():
         circuit.next_questions(1, given=[[0.0, np.nan, 1], [0.0, np.nan, 0]])
     with pytest.raises(ParameterError, match="a column or an event"):
         circuit.next_questions(1.5)
+    with pytest.raises(ParameterError, match="random_state: expected"):
+        circuit.next_questions(1, random_state=-1)
+
+
+def test_what_is_known_leaves_nothing_open():
+    found = Circuit(Product([Bernoulli(0, p=0.5), Bernoulli(1, p=0.5)])).next_questions(0, given={0: 1})
+    assert str(found.entropy) == "0.0"

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
-from xspn import Bernoulli, Circuit, Gaussian, Product, Sum, check_table
+from xspn import XSPN, Bernoulli, Circuit, Gaussian, Product, Sum, check_table
 from xspn.core.errors import DataError, ParameterError
 from xspn.reports.check import _q_values
 
@@ -104,3 +105,18 @@ def test_wrong_input():
         check_table(rows, "model")
     with pytest.raises(ParameterError, match="a model is given"):
         check_table(rows, Circuit(Bernoulli(0, p=0.5), n_variables=3), smoothing=1.0)
+    with pytest.raises(ParameterError, match="unknown setting 'smothing'; did you mean 'smoothing'"):
+        check_table(np.eye(30), smothing=1.0)
+    with pytest.raises(ParameterError, match="random_state: expected"):
+        check_table(np.eye(30), random_state=-1)
+    with pytest.raises(NotFittedError):
+        check_table(np.eye(30), XSPN())
+
+
+def test_a_probability_below_the_least_float_is_not_called_impossible():
+    rows = truth().sample(100, random_state=0)
+    rows[0, 12] = 1e3
+    check = check_table(rows, truth())
+    assert (check.cells[0].row, check.cells[0].probability) == (0, 0.0)
+    assert "below 1e-300" in check.html()
+    assert "impossible" not in check.html()

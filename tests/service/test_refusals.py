@@ -46,6 +46,7 @@ def service(models):
         (MARGINALS, [], 422, "invalid-input", "", "expected an object"),
         (MARGINALS, {"rows": [], "colums": "a"}, 422, "unknown-field", "/colums", "did you mean 'columns'"),
         (MARGINALS, {"rows": [{}], "columns": ["x*"]}, 422, "unknown-column", "/columns/0", "no column"),
+        (MARGINALS, {"rows": [{}], "columns": []}, 422, "invalid-option", "/columns", "at least one column"),
         (MARGINALS, {"rows": [{}] * 51}, 413, "too-many-rows", None, "at most 50"),
         (MARGINALS, b"{", 400, "malformed-json", None, "not JSON"),
         (MARGINALS, b"\xff", 400, "malformed-json", None, "not JSON"),

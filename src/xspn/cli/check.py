@@ -152,7 +152,8 @@ def _plain(found: "TableCheck", table: "TableFile") -> dict[str, Any]:
 
 
 def _print(found: "TableCheck", table: "TableFile", top: int, output: str | None) -> None:
-    from xspn.reports.check import chance, in_words
+    from xspn.reports.check import in_words
+    from xspn.reports.oddities import chance
 
     say(str(found))
     say(f"rows were scored by {found.how}")

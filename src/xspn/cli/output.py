@@ -102,11 +102,18 @@ def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | P
             raise ParameterError(f"{path}: expected a file, found a folder")
         if os.path.isfile(path) or not os.path.exists(path):  # neither a device nor a pipe
             check_folder(Path(os.path.realpath(path)))
-        for other in read:
+        for other in _read_with(read) if os.path.isfile(path) else read:
             if _is_within(path, other):
                 raise ParameterError(f"{path}: the output would replace what is read ({other}); name another file")
         if any(os.path.realpath(path) == os.path.realpath(other) for other in written[:place]):
             raise ParameterError(f"{path}: named for two outputs; name another file for one of them")
+
+
+def _read_with(paths: Iterable[str]) -> list[str]:
+    """Return the files that are read and those that lie beside them and are read, too."""
+    from xspn.io.files import files_of
+
+    return [os.fspath(own) for path in paths for own in (files_of(path) if os.path.isfile(path) else (path,))]
 
 
 def check_out_folder(path: Path) -> None:

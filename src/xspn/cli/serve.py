@@ -19,6 +19,8 @@ from pathlib import Path
 from xspn.core.errors import ParameterError
 
 LEAST_TOKEN = 16  # letters
+MOST = 10**9  # of any limit: what is larger is none
+MOST_WORKERS = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,8 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve."""
     for option in ("workers", "max_rows", "max_concurrent", "timeout", "max_body", "grace"):
-        if not getattr(args, option) > 0:
-            raise ParameterError(f"--{option.replace('_', '-')}: expected more than 0, found {getattr(args, option)}")
+        most = MOST_WORKERS if option == "workers" else MOST
+        if not 0 < (value := getattr(args, option)) <= most:
+            expected = f"expected more than 0 and at most {most:,}"
+            raise ParameterError(f"--{option.replace('_', '-')}: {expected}, found {value}")
     if not 0 <= args.port < 1 << 16:
         raise ParameterError(f"--port: expected a number from 0 to 65535, found {args.port}")
     try:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
-from xspn.core.errors import QueryError
+from xspn.core.errors import ParameterError, QueryError
 from xspn.core.logspace import safe_log
 from xspn.engine.backend import Automatic, Backend, Counts, LinearBackend, Semiring
 from xspn.engine.numpy_backend import normalized
@@ -259,6 +259,8 @@ def free_memory(device: torch.device) -> int:
 
 def usable_device(device: str) -> torch.device:
     """Return an available device, or refuse it."""
+    if not isinstance(device, str | torch.device):
+        raise ParameterError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r:.60}")
     try:
         chosen = torch.device(device)
     except RuntimeError as error:
@@ -268,4 +270,11 @@ def usable_device(device: str) -> torch.device:
             f"device={device!r}: torch {torch.__version__} sees no CUDA device; leave the device out to use the CPU, "
             "or install a CUDA build of torch on a machine with an NVIDIA driver"
         )
+    try:
+        torch.ones(2, device=chosen).nonzero()
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise QueryError(
+            f"device={device!r}: torch {torch.__version__} cannot compute there ({reason:.200})"
+        ) from error
     return chosen

@@ -31,6 +31,7 @@ from xspn.io.psdd_format import from_psdd, psdd_vtree, to_psdd
 from xspn.io.spn_format import from_spn, to_spn
 
 PROVENANCE, COUNTS = "provenance", "counts"  # among the notes
+HEAD = 1 << 16  # bytes of a file that tell its format
 Notes = dict[str, Any]  # plain values that a file holds beside the circuit
 Parts = list[bytes | memoryview]  # of a file's content, to be written one after the other
 
@@ -127,12 +128,28 @@ def load_with_notes(path: str | os.PathLike[str]) -> tuple[Circuit, Notes]:
     file = Path(path)
     with file.open("rb") as stream:
         content = _bounded(stream, str(file))
-    form = format_of_content(content, str(file))
-    second = None if form.beside is None else file.with_suffix(form.beside[0])
-    if second is None or not second.is_file() or second == file:
+    second = _second_file(file, content)
+    if second is None:
         return model_of_content(content, str(file))
     with second.open("rb") as stream:
         return model_of_content(content, str(file), _bounded(stream, str(second)), str(second))
+
+
+def files_of(path: str | os.PathLike[str]) -> list[Path]:
+    """Return the files that `load` reads: the one that is named, and the one beside it that belongs to it, if any."""
+    file = Path(path)
+    if not file.is_file():
+        return [file]
+    with file.open("rb") as stream:
+        second = _second_file(file, stream.read(HEAD))
+    return [file] if second is None else [file, second]
+
+
+def _second_file(file: Path, content: bytes) -> Path | None:
+    """Return the file that lies beside one of this content, if there is one."""
+    form = format_of_content(content, str(file))
+    second = None if form.beside is None else file.with_suffix(form.beside[0])
+    return second if second is not None and second.is_file() and second != file else None
 
 
 def _bounded(stream: BinaryIO, source: str) -> bytes:

@@ -131,7 +131,7 @@ def probabilities(
     if target is None:
         asked = posterior.open_values()
     else:
-        texts = [target] if isinstance(target, str) else list(target)
+        texts = list(target) if isinstance(target, Iterable) and not isinstance(target, str) else [target]
         asked = [question for text in texts for question in questions_of(text, schema, "question")]
         asked = posterior.with_masses(asked)
         for question in asked:

@@ -18,7 +18,8 @@ import numpy as np
 from xspn.core import html
 from xspn.core.arrays import BoolArray, FloatArray
 from xspn.core.errors import ParameterError, QueryError
-from xspn.data.schema import Schema, is_table
+from xspn.core.random import generator
+from xspn.data.schema import Schema
 from xspn.engine import Backend
 from xspn.questions.answers import Posterior
 from xspn.questions.ask import Question, questions_of
@@ -145,7 +146,7 @@ def contributions(
     if k <= MOST_EXACT:
         shares, errors = shapley(values.of(all_sets(k)), k), np.zeros(k)
     else:
-        shares, errors = sampled(values, k, permutations, np.random.default_rng(seed))
+        shares, errors = sampled(values, k, permutations, generator(seed))
     found = [Contribution(*own) for own in zip(names, shares.tolist(), errors.tolist(), alone.tolist(), strict=True)]
     found = sorted(found, key=lambda own: -round(abs(own.log_odds), 12))
     shifts = () if contexts_of is None or values.row is None else tuple(contexts_of(values.row))
@@ -221,9 +222,10 @@ def _log_odds_of_sets(backend: Backend, schema: Schema, question: Question, give
         events = [(text, evidence_event([text], schema, "given")) for text in texts]
         items = [part for text, event in events for part in _parts(text, event, schema)]
     else:
-        if is_table(given) and len(given) != 1:
-            raise ParameterError(f"given: expected one row of evidence, found {len(given)}")
-        row = np.asarray(schema.evidence(given, "given"), dtype=np.float64)[0]
+        rows = np.asarray(schema.evidence(given, "given"), dtype=np.float64)
+        if len(rows) != 1:
+            raise ParameterError(f"given: expected one row of evidence, found {len(rows)}")
+        row = rows[0]
         items = [_value(j, code, schema) for j, code in enumerate(row.tolist()) if code == code]
     whole = Event([{}])
     for _, event in items:

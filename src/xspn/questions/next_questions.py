@@ -14,6 +14,7 @@ import numpy as np
 from xspn.core import html
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.errors import ParameterError, QueryError, counted
+from xspn.core.random import generator
 from xspn.data.schema import Schema
 from xspn.engine import Backend
 from xspn.inference import queries
@@ -189,7 +190,7 @@ def _of_numbers(
     posterior: Posterior, known: FloatArray, question: Question, columns: list[int], entropy: float, seed: Any
 ) -> list[NextQuestion]:
     """Return what real columns tell: the target's entropy less that given values drawn from the model."""
-    drawn = queries.sample(posterior.backend, known[None], np.random.default_rng(seed), repeats=SAMPLES)
+    drawn = queries.sample(posterior.backend, known[None], generator(seed), repeats=SAMPLES)
     found = []
     for v in columns:
         rows = np.tile(known, (SAMPLES, 1))
@@ -218,4 +219,4 @@ def _information(joint: FloatArray) -> float:
 def _entropy(chances: FloatArray) -> FloatArray:
     """Return entropies in bits, along the last axis."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(-np.where(chances > 0, chances * np.log2(chances), 0.0).sum(axis=-1))
+        return np.asarray(np.where(chances > 0, -chances * np.log2(chances), 0.0).sum(axis=-1))

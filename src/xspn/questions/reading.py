@@ -7,7 +7,7 @@ import numpy as np
 
 from xspn.core.arrays import FloatArray
 from xspn.core.checks import suggestion
-from xspn.core.errors import DataError, EvidenceError, ParameterError, QuestionError
+from xspn.core.errors import DataError, DataTypeError, EvidenceError, ParameterError, QuestionError
 from xspn.core.names import matching
 from xspn.data.domain import Domain, unknown_label
 from xspn.data.schema import Schema
@@ -33,6 +33,8 @@ ORDER = ("<", "<=", ">", ">=")
 
 def tree_of(text: str, schema: Schema, what: str) -> Expression:
     """Return the tree of a text. One that is exactly NAME or NAME=VALUE is taken as it stands, whatever its letters."""
+    if not isinstance(text, str):
+        raise DataTypeError(f"{what}: expected a text such as NAME=VALUE, found {text!r:.60}")
     names, own = schema.shown_names, text.strip()
     shift = len(text) - len(text.lstrip())
     inside = own[6:-1].strip() if own.startswith("count(") and own.endswith(")") else None

@@ -14,15 +14,16 @@ import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.core.checks import is_real_number
+from xspn.core.checks import is_real_number, known_names
 from xspn.core.errors import DataError, ParameterError, counted, printable
+from xspn.core.random import generator
 from xspn.data.schema import Schema
 from xspn.data.table import Table
 from xspn.estimators import XSPN
 from xspn.estimators.base import DensityEstimator
 from xspn.inference.cells import cell_conditionals
 from xspn.reports.document import Document, Grid, Heading, Paragraph, Picture
-from xspn.reports.oddities import OddCell, cells_at, odd_rows
+from xspn.reports.oddities import OddCell, cells_at, chance, odd_rows
 
 FEWEST_ROWS = 20  # to learn from and to check
 FEWEST_IN_FOLD = 10
@@ -160,6 +161,7 @@ def check_table(
     if not is_real_number(set_aside) or not 0 <= set_aside < 1:
         raise ParameterError(f"set_aside: expected a probability of at least 0 and below 1, found {set_aside!r}")
     if model is None:
+        known_names("check_table", settings, set(XSPN._get_param_names()) - {"random_state"})
         table = X if isinstance(X, Table) else Table.of(X)
         parts, how = _cross_fitted(table, folds, set_aside, random_state, settings)
         codes, schema = np.asarray(table.codes, dtype=np.float64), table.schema
@@ -176,7 +178,8 @@ def check_table(
 
 def _of_model(model: Any, X: Any) -> tuple[Circuit, FloatArray]:
     if isinstance(model, DensityEstimator):
-        return model.circuit_, np.asarray(model._query_rows(X), dtype=np.float64)
+        codes = np.asarray(model._query_rows(X), dtype=np.float64)  # refuses a model that is not fitted
+        return model.circuit_, codes
     if isinstance(model, Circuit):
         return model, np.asarray(model.schema.encode(X), dtype=np.float64)
     raise ParameterError(f"check_table: expected a circuit or a fitted estimator, found {type(model).__name__}")
@@ -190,7 +193,7 @@ def _cross_fitted(
     if len(table) < FEWEST_ROWS:
         raise DataError(f"X: found {counted(len(table), 'row')}; a model to check them by needs {FEWEST_ROWS}")
     n_folds = min(int(folds), len(table) // FEWEST_IN_FOLD)
-    fold = np.random.default_rng(seed).permutation(len(table)) % n_folds
+    fold = generator(seed).permutation(len(table)) % n_folds
 
     def parts() -> Iterator[tuple[IntArray, Circuit]]:
         for place in range(n_folds):
@@ -307,11 +310,6 @@ def in_words(check: TableCheck, column: int, code: float, digits: int = 6) -> st
     """Return a value as a person would write it."""
     label = check.label(column, code)
     return f"{label:.{digits}g}".replace("-", "−") if isinstance(label, float) else printable(str(label))
-
-
-def chance(value: float) -> str:
-    """Return a small probability in a few digits."""
-    return f"{value:.2g}" if value > 0 else "impossible"
 
 
 def _document(check: TableCheck, title: str, row_name: Callable[[int], str]) -> Document:

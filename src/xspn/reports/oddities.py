@@ -70,6 +70,14 @@ class OddCell:
     q: float = float("nan")
 
 
+def chance(value: float) -> str:
+    """Return a small probability in a few digits.
+
+    0 need not mean that a value is impossible: far from every mean, densities are below what floats can hold.
+    """
+    return f"{value:.2g}" if value > 0 else "below 1e-300"
+
+
 @dataclass(frozen=True)
 class CellScores:
     """The oddest cells, and how many there are beside how many of the model's own rows.

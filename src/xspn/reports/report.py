@@ -21,7 +21,7 @@ from xspn.reports.calibration import Pair, Reliability, chosen_columns, pairs_of
 from xspn.reports.document import Document, Grid, Heading, Listing, Paragraph, Picture
 from xspn.reports.figures import calibration_picture, contexts_picture, map_picture, rows_picture
 from xspn.reports.fit_measure import ModelScore, Rows, compared, rows_to_score, with_names
-from xspn.reports.oddities import ODD, CellScores, RowScores, odd_cells, odd_rows
+from xspn.reports.oddities import ODD, CellScores, RowScores, chance, odd_cells, odd_rows
 
 ENDINGS = (".html", ".htm", ".md")
 MOST_LISTED = 40  # columns in a table
@@ -455,7 +455,7 @@ class _Writer:
                             self.names[cell.column],
                             self._label(cell.column, cell.value),
                             self._label(cell.column, cell.likelier),
-                            _probability(cell.probability),
+                            chance(cell.probability),
                         )
                         for cell in listed_cells
                     ),
@@ -554,10 +554,6 @@ def _number(value: float, digits: int | None = None) -> str:
 
 def _signed(value: float) -> str:
     return f"{value:+.3g}".replace("-", "−")
-
-
-def _probability(value: float) -> str:
-    return f"{value:.2g}" if value > 0 else "impossible"
 
 
 def _count(value: int | None) -> str:

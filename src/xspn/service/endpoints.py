@@ -268,6 +268,8 @@ def _columns(model: Model, patterns: list[str] | None) -> set[int] | None:
     domains, names = model.schema.domains, model.reader.names
     if patterns is None:
         return None
+    if not patterns:
+        raise Problem(422, "invalid-option", "columns: expected at least one column, found none", pointer("columns"))
     found: set[int] = set()
     for place, pattern in enumerate(patterns):
         own = [j for j in matching(pattern, names) if domains[j] is not None]

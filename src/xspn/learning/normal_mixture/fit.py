@@ -98,7 +98,7 @@ class Start:
 def fitted(rows: PartialRows, start: Start, seed: int) -> Mixture:
     """Fit a mixture by EM, from clusters of rows whose missing cells are where one normal distribution expects them."""
     alone = _one_component(rows)
-    if start.n_components == 1:
+    if start.n_components == 1 or rows.total == 0:  # rows of which nothing is known: clusters of nothing
         return alone
     filled, rng = rows.filled(alone), np.random.default_rng(seed)
     clusters = _clusters(_features(rows, filled, start.emphasis), rows.weights, start.n_components, rng)
