@@ -9,7 +9,7 @@ from xspn.graph import properties
 from xspn.graph.graph import Graph, summarize
 from xspn.io import to_json
 from xspn.learning.distillation import check_budget, distill
-from xspn.learning.distillation.distill import independent
+from xspn.learning.distillation.distiller import independent
 from xspn.learning.distillation.flows import Flows
 from xspn.learning.distillation.loosening import Loosenings, loosened
 from xspn.learning.distillation.pooling import MOST_COMPARED, pools_of
@@ -199,13 +199,13 @@ def test_dependence_in_leaves_goes_by_its_information():
     own = Loosenings.of(flows)
     information = tree.edge_information()
     assert sorted(own.prices) == pytest.approx(sorted(10 * information[1:] / 2))
-    small = loosened(flows, float(own.prices.min()))
+    small = loosened(flows, own, float(own.prices.min()))
     parts = next(node for node in small.graph.root.children if any(isinstance(c, ChowLiu) for c in node.children))
     assert sorted(len(child.variables) for child in parts.children) == [1, 2]
     assert small.nodes[-1] == flows.nodes[-1]
     table = [child.marginals(np.full((1, 1), np.nan))[0, 0, 1] for child in parts.children if len(child.variables) == 1]
     assert table == pytest.approx(tree.marginals(np.full((1, 3), np.nan))[0, 2, 1:])
-    assert loosened(flows, -1.0) is flows
+    assert loosened(flows, own, -1.0) is flows
 
 
 def test_size_is_what_is_left():

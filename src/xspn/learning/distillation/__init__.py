@@ -6,6 +6,6 @@ information. All that costs less than one limit goes, the one at which no more t
 left. What is left is fitted by EM to the training rows and to rows drawn from the large circuit.
 """
 
-from xspn.learning.distillation.distill import check_budget, distill
+from xspn.learning.distillation.distiller import check_budget, distill
 
 __all__ = ["check_budget", "distill"]

@@ -1,6 +1,7 @@
 """Leaves over several variables that take their dependence for weak fall apart into smaller ones."""
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -34,18 +35,20 @@ class Loosenings:
         """Return those of a circuit.
 
         The cost of taking variables for independent is their total correlation for each row; that of cutting an edge of
-        a Chow-Liu tree its mutual information.
+        a Chow-Liu tree its mutual information. Leaves of few parameters have nothing to free.
         """
         found: list[tuple[int, float, int]] = []
         for place, node in enumerate(flows.graph.nodes):
-            if isinstance(node, Leaf) and len(node.variables) > 1 and node.n_parameters:
+            if isinstance(node, Leaf) and len(node.variables) > 1 and node.n_parameters > FREED:
                 rows = float(flows.nodes[place])
                 if isinstance(node, ChowLiu):
-                    found += [(place, price, FREED) for price in _edge_prices(node, rows) if np.isfinite(price)]
+                    prices = _edge_prices(node, rows)
+                    found += [(place, price, FREED) for price in prices[np.isfinite(prices)].tolist()]
                 elif all(domain.is_discrete for domain in node.domains):
-                    found.append((place, _price(node, rows), node.n_parameters))
-        places, prices, freed = zip(*found, strict=True) if found else ((), (), ())
-        return cls(np.array(places, dtype=np.int64), np.array(prices), np.array(freed, dtype=np.int64))
+                    price = rows * node.dependence() / node.n_parameters
+                    found.append((place, price if price == price else np.inf, node.n_parameters))  # unknown: too much
+        places, prices_of_all, freed = zip(*found, strict=True) if found else ((), (), ())
+        return cls(np.array(places, dtype=np.int64), np.array(prices_of_all), np.array(freed, dtype=np.int64))
 
     def freed_at(self, price: float, n_nodes: int) -> IntArray:
         """Return how many parameters of each node are freed by all that costs no more."""
@@ -53,24 +56,16 @@ class Loosenings:
         return np.bincount(self.leaves[own], self.freed[own], minlength=n_nodes).astype(np.int64)
 
 
-def loosened(flows: Flows, price: float) -> Flows:
+def loosened(flows: Flows, own: Loosenings, price: float) -> Flows:
     """Return the circuit without the dependence in leaves that costs no more."""
     by: dict[int, Node] = {}
-    for place, node in enumerate(flows.graph.nodes):
-        if isinstance(node, Leaf) and len(node.variables) > 1 and node.n_parameters:
-            rows = float(flows.nodes[place])
-            if isinstance(node, ChowLiu):
-                weak = _edge_prices(node, rows) <= price
-                if weak.any():
-                    by[place] = _parts(node, weak)
-            elif all(domain.is_discrete for domain in node.domains) and _price(node, rows) <= price:
-                by[place] = Product(marginals_of(node))
+    for place in np.unique(own.leaves[own.prices <= price]).tolist():
+        leaf = cast(Leaf, flows.graph.nodes[place])
+        if isinstance(leaf, ChowLiu):
+            by[place] = _parts(leaf, _edge_prices(leaf, float(flows.nodes[place])) <= price)
+        else:
+            by[place] = Product(marginals_of(leaf))
     return flows.replaced(by)
-
-
-def _price(leaf: Leaf, rows: float) -> float:
-    cost = rows * leaf.dependence() / leaf.n_parameters
-    return cost if cost == cost else np.inf  # what is not known is not for sale
 
 
 def _edge_prices(tree: ChowLiu, rows: float) -> FloatArray:

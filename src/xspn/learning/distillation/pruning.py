@@ -86,7 +86,10 @@ class Cuts:
     @cached_property
     def _needed(self) -> BoolArray:
         """Which edges of sums stay: the one of largest flow among those that make nothing impossible, or all."""
-        full = has_full_support(self.graph)[self.graph.edges.child]
+        known = np.zeros(len(self.graph), dtype=bool)
+        for pool in self.pools:
+            known[pool.leaves] = (pool.tables > 0).all(axis=1)
+        full = has_full_support(self.graph, known)[self.graph.edges.child]
         own = np.flatnonzero(self.of_sums)
         order = own[np.lexsort((own, -self.flows.edges[own], ~full[own], self.parents[own]))]
         first = order[np.flatnonzero(np.diff(self.parents[order], prepend=-1))]

@@ -12,10 +12,14 @@ from xspn.graph.nodes import LeafNode, Node, Product
 Support = dict[int, frozenset[int]] | None
 
 
-def has_full_support(graph: Graph) -> BoolArray:
+def has_full_support(graph: Graph, known: BoolArray | None = None) -> BoolArray:
     """Return which nodes are known to give each row a positive probability.
 
     A sum does if one of its children does, or if they tell the values of one variable apart and have all of them.
+
+    Args:
+        graph: The circuit.
+        known: Which leaves are known to, and need not be asked.
 
     Examples:
         >>> from xspn import Bernoulli, Product, Sum
@@ -26,7 +30,10 @@ def has_full_support(graph: Graph) -> BoolArray:
     found: list[bool] = []
 
     def visit(node: Node, children: Sequence[Support]) -> Support:
-        own = _of_leaf(node) if isinstance(node, LeafNode) else _of_inner(graph, node, children)
+        if isinstance(node, LeafNode):
+            own: Support = {} if known is not None and known[len(found)] else _of_leaf(node)
+        else:
+            own = _of_inner(graph, node, children)
         found.append(own == {})
         return own
 

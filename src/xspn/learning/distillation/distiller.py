@@ -26,11 +26,11 @@ from xspn.leaves import Gaussian
 from xspn.leaves.base import Smoothing
 from xspn.leaves.expansion import univariate
 
-STAGES = (4, 1)  # multiples of the wanted size: what is left of a first cut is fitted before the second one
+FIRST = 4  # times the wanted size is left by a first cut
 MOST_SAMPLED, FEWEST_ROWS = 20_000, 500
-CELLS = 1e9  # parameters × rows of a pass
-CUTS, CLOSE = 8, 0.95  # so many attempts at a size, unless one of them is this close below
-PASSES, PATIENCE = 8, 2
+CELLS = 5e8  # parameters × rows of a pass
+CUTS, CLOSE = 6, 0.9  # so many attempts at a size, unless one of them is this close below
+PASSES, FEW_PASSES, PATIENCE = 8, 2, 2
 SMOOTHING = 0.01  # where there are sampled rows: they are many, and nothing is impossible among them
 
 
@@ -74,7 +74,14 @@ def distill(
     if summarize(graph).parameters <= most:
         return graph
     start = Graph(simplify(graph.root), graph.n_variables)
-    return _Distiller(start, rows, weights, seed, smoothing, validation).smaller(most)
+    known = None if validation is None else _different(*validation)
+    return _Distiller(start, *_different(rows, weights), seed, smoothing, known).smaller(most)
+
+
+def _different(rows: AnyArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return each row once, with the weight of all that are equal to it."""
+    found, which = np.unique(np.asarray(rows, dtype=np.float64), axis=0, return_inverse=True)
+    return found, np.asarray(np.bincount(which.ravel(), weights, minlength=len(found)), dtype=np.float64)
 
 
 def independent(graph: Graph) -> Graph:
@@ -98,27 +105,28 @@ class _Distiller:
     """A large circuit, and the rows that tell what must stay of it."""
 
     large: Graph
-    rows: AnyArray
+    rows: FloatArray
     weights: FloatArray
     seed: int
     smoothing: float
-    known: tuple[AnyArray, FloatArray] | None
+    known: tuple[FloatArray, FloatArray] | None
 
     def smaller(self, most: int) -> Graph:
         """Return the smaller circuit that does best on validation rows."""
-        found = [independent(self.large)]
         current = self.large
-        for stage in STAGES:
-            if summarize(current).parameters > stage * most:
-                cut = self._cut(current, stage * most)
-                if cut is not None:
-                    current = self._refitted(cut)
-        if summarize(current).parameters <= most:
-            found.append(current)
+        if summarize(current).parameters > FIRST * most:  # what is left of a first cut is fitted before the second one
+            first = self._cut(current, FIRST * most)
+            current = (
+                current if first is None else max((first, self._fitted_to_both(first, FEW_PASSES)), key=self._score)
+            )
+        found = [independent(self.large)]
+        small = current if summarize(current).parameters <= most else self._cut(current, most)
+        if small is not None:
+            found += [small, self._fitted_to_both(small, PASSES), self._fitted_to_rows(small)]
         return max(found, key=self._score)
 
     @cached_property
-    def validation(self) -> tuple[AnyArray, FloatArray]:
+    def validation(self) -> tuple[FloatArray, FloatArray]:
         """The validation rows: given, or drawn from the large circuit."""
         if self.known is not None:
             return self.known
@@ -126,10 +134,10 @@ class _Distiller:
         return drawn, np.ones(len(drawn))
 
     @cached_property
-    def both(self) -> tuple[AnyArray, FloatArray]:
+    def both(self) -> tuple[FloatArray, FloatArray]:
         """Training rows and rows drawn from the large circuit, in random order."""
         drawn = self._drawn(0, MOST_SAMPLED)
-        rows = np.concatenate([np.asarray(self.rows, dtype=np.float64), drawn])
+        rows = np.concatenate([self.rows, drawn])
         weights = np.concatenate([self.weights, np.ones(len(drawn))])
         order = np.random.default_rng(self.seed).permutation(len(rows))
         return rows[order], weights[order]
@@ -143,7 +151,7 @@ class _Distiller:
         """Return of how many rows a pass over a circuit does not take too long."""
         return int(np.clip(CELLS / max(summarize(graph).parameters, 1), min(FEWEST_ROWS, most), most))
 
-    def _some(self, graph: Graph) -> tuple[AnyArray, FloatArray]:
+    def _some(self, graph: Graph) -> tuple[FloatArray, FloatArray]:
         rows, weights = self.both
         n = self._affordable(graph, len(rows))
         return rows[:n], weights[:n]
@@ -155,27 +163,29 @@ class _Distiller:
     def _cut(self, graph: Graph, most: int) -> Graph | None:
         """Return the circuit without what matters least; None if it cannot be made so small."""
         flows = Flows.of(graph, *self._some(graph))
-        price = Cuts(flows, Loosenings.of(flows)).price_of(most)
+        own = Loosenings.of(flows)
+        price = Cuts(flows, own).price_of(most)
         for wanted in (price, 4 * price, np.inf):  # leaves may hold more dependence than there is room for
-            found = _largest(Cuts(loosened(flows, wanted)), most)
+            found = _largest(Cuts(loosened(flows, own, wanted)), most)
             if found is not None:
                 return found
         return None
 
-    def _refitted(self, graph: Graph) -> Graph:
-        """Return the circuit fitted by EM, to the training rows or to those and drawn ones, if that is better."""
-        rows, weights = self.validation
+    def _fitted_to_both(self, graph: Graph, passes: int) -> Graph:
+        """Return the circuit fitted by EM to training rows and drawn ones."""
+        return self._fitted(graph, *self._some(graph), SMOOTHING, passes)
+
+    def _fitted_to_rows(self, graph: Graph) -> Graph:
+        """Return the circuit fitted by EM to the training rows alone."""
         n = self._affordable(graph, len(self.rows))
         alone = np.random.default_rng(self.seed).permutation(len(self.rows))[:n]
-        found = [(self._score(graph), graph)]
-        for own, of_own, smoothing in (
-            (self.rows[alone], self.weights[alone], self.smoothing),
-            (*self._some(graph), SMOOTHING),
-        ):
-            options = EMOptions(PASSES, Smoothing(smoothing, "values"), patience=PATIENCE)
-            fit = fit_parameters(graph, own, options, of_own, rows, valid_weight=weights)
-            found.append((fit.valid_log_likelihoods[fit.best], Graph(fit.root, graph.n_variables)))
-        return max(found, key=lambda one: one[0])[1]
+        return self._fitted(graph, self.rows[alone], self.weights[alone], self.smoothing, PASSES)
+
+    def _fitted(self, graph: Graph, rows: AnyArray, weights: FloatArray, smoothing: float, passes: int) -> Graph:
+        options = EMOptions(passes, Smoothing(smoothing, "values"), patience=PATIENCE)
+        of_valid, valid_weight = self.validation
+        fit = fit_parameters(graph, rows, options, weights, of_valid, valid_weight=valid_weight)
+        return Graph(fit.root, graph.n_variables)
 
 
 def _largest(cuts: Cuts, most: int) -> Graph | None:
