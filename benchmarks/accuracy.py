@@ -69,6 +69,8 @@ SINGLE = {  # what one circuit with default settings must reach (mean over seeds
 REAL = ("exam", "senate", "bundestag", "house")
 MOST_MINUTES = 12.0
 LONGER = dict.fromkeys(("kdd", "msnbc", "20ng", "webkb", "reut.-52"), 20.0)
+FRACTIONS = (0.2, 0.1, 0.05, 0.02)  # of the parameters of `best` that are left; at the third one it must be good still
+DISTILLED, MOST_LOST, GOOD_SETS = 0.05, 0.01, 15
 N_JOBS = int(os.environ.get("JOBS", "2"))
 
 
@@ -120,6 +122,31 @@ def best(only: Sequence[str], _: int) -> None:
             f"  {name:<12}{ll:>10.3f}{MARKS[name]:>9.2f}{others[0]:>11}{others[1]:>10}{known_rows(data):>10.1%}", end=""
         )
         print(f"{size:>12,}{seconds / 60:>9.1f}  {verdict(good)}  {chosen}", flush=True)
+
+
+def distill(only: Sequence[str], _: int) -> None:
+    print('"best" distilled into fewer parameters: test log-likelihood (parameters; edges; processor seconds)')
+    good = 0
+    for name in only:
+        data = datasets.load(name)
+        valid = None if validation_is_test(data) else data.valid
+        circuit = fitted(data, quality="best")[0].circuit_
+        large, size = float(circuit.log_likelihood(data.test).mean()), circuit.summary()
+        print(f"  {name:<12}{large:>10.3f} ({size.parameters:,}; {size.edges:,})", end="", flush=True)
+        for fraction in FRACTIONS:
+            start = time.process_time()
+            most = int(fraction * size.parameters)
+            small = circuit.distill(data.train, most, X_valid=valid, random_state=0)
+            seconds, own = time.process_time() - start, small.summary()
+            ll = float(small.log_likelihood(data.test).mean())
+            print(f"{ll:>11.3f} ({own.parameters:,}; {own.edges:,}; {seconds:.0f} s)", end="", flush=True)
+            if fraction == DISTILLED:
+                lost = ll / large - 1
+                is_good = lost <= MOST_LOST and own.parameters <= most
+                good += is_good
+        print(f"  at {DISTILLED:.0%} {-lost:+.2%} {verdict(is_good)}", flush=True)
+    bar = f" (bar: {GOOD_SETS} of the 24 real and benchmark sets)"
+    print(f"  {good} of {len(only)} sets lose at most {MOST_LOST:.0%} at {DISTILLED:.0%} of the parameters{bar}")
 
 
 def fast(only: Sequence[str], _: int) -> None:
@@ -185,6 +212,7 @@ def _ladder(data: datasets.Dataset, test: str | None) -> list[float | None]:
 PARTS: dict[str, Callable[[Sequence[str], int], None]] = {
     "single": single,
     "best": best,
+    "distill": distill,
     "fast": fast,
     "leaves": leaves,
     "ablation": ablation,

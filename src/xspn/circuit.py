@@ -29,6 +29,7 @@ from xspn.inference.oracle import Oracle
 from xspn.inference.segments import ContextChoice, Segments, segments_of
 from xspn.inference.uncertainty import CredibleInterval, DeltaMethod, NodeCounts
 from xspn.learning.device import learning_device
+from xspn.learning.distillation import distill
 from xspn.learning.em import EMOptions, fit_parameters
 from xspn.leaves import Leaf, Smoothing
 from xspn.questions import (
@@ -628,6 +629,46 @@ class Circuit(Queries):
             self._graph, rows, options, sample_weight, valid, random_state, self.names, device=learning_device(device)
         )
         return self._with_root(fit.root)
+
+    def distill(
+        self,
+        X: Any,
+        max_parameters: int,
+        *,
+        X_valid: Any = None,
+        sample_weight: Any = None,
+        smoothing: float = 0.1,
+        random_state: RandomState = None,
+    ) -> "Circuit":
+        """Return a circuit of at most `max_parameters` parameters that is close to this one.
+
+        Similar leaves become one, edges that few rows take are cut, weak dependence in leaves is given up: whatever
+        costs the least likelihood for each parameter. EM then fits the rest to the rows and to rows drawn from this
+        circuit. A circuit that is small enough is returned as it is.
+
+        Args:
+            X: The training rows.
+            max_parameters: The largest number of parameters; at least as many as independent columns have.
+            X_valid: Rows that tell when EM should stop; without them rows drawn from this circuit do.
+            sample_weight: The weight of each training row.
+            smoothing: The mass of pseudo-rows at every leaf and every child of a sum.
+            random_state: The seed of the rows that are drawn.
+
+        Examples:
+            >>> from xspn import Bernoulli, Product, Sum
+            >>> parts = [Product([Bernoulli(v, p=p) for v in range(4)]) for p in (0.1, 0.11, 0.9)]
+            >>> large = Circuit(Sum([0.3, 0.2, 0.5], parts))
+            >>> small = large.distill(large.sample(500, random_state=0), max_parameters=9, random_state=0)
+            >>> large.summary().parameters, small.summary().parameters
+            (14, 9)
+        """
+        rows, valid = self._schema.encode(X), None if X_valid is None else self._schema.encode(X_valid, "X_valid")
+        weights = weights_of_rows(sample_weight, len(rows))
+        mass = Smoothing.of(smoothing).mass
+        seed = int(generator(random_state).integers(2**63 - 1))
+        validation = None if valid is None else (valid, np.ones(len(valid)))
+        smaller = distill(self._graph, max_parameters, rows, weights, seed, mass, validation)
+        return self if smaller is self._graph else self._with_root(smaller.root)
 
     # -- pages -------------------------------------------------------------------------------------------------------
 

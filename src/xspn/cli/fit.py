@@ -53,6 +53,7 @@ SETTINGS = (
     "leaf_learner",
     "quality",
     "n_estimators",
+    "max_parameters",
     "device",
 )
 MOST_BLOCKS = 5
@@ -105,6 +106,12 @@ def add_learning_options(parser: argparse.ArgumentParser) -> None:
         "--leaf-learner", metavar="NAME", help="auto, sparse, evidence, factorized, exchangeable, chow_liu or blocks"
     )
     group.add_argument("--n-estimators", type=int, metavar="N", help="mix so many circuits, each on a bootstrap sample")
+    group.add_argument(
+        "--max-parameters",
+        type=int,
+        metavar="N",
+        help="distill the model into a circuit of at most so many parameters (with --target: one for each class)",
+    )
     group.add_argument(
         "--device",
         metavar="NAME",

@@ -26,6 +26,7 @@ from xspn.inference.uncertainty import NodeCounts, count_rows
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.device import known_device, learning_device
+from xspn.learning.distillation import check_budget, distill
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.learner import WIDEST_BY_EVIDENCE, evidence_serves
 from xspn.learning.long_tables import LongTable
@@ -84,6 +85,9 @@ class LearnerParameters(TableInput):
             shrinkage, and mixes in an EM-refined mixture of perturbed copies of one circuit.
         n_estimators: The number of circuits, learned on bootstrap samples and mixed into one; with a quality other than
             "fast" there are at least 1, 8 or 80.
+        max_parameters: The largest number of parameters: a larger model is distilled into one circuit of so many,
+            whatever the quality. Its leaves and edges go that the rows miss least, and EM fits the rest. None for no
+            limit. With `XSPNClassifier` it holds for the circuit of each class.
         domains: What the columns hold, where it shall not be inferred: "binary", "categorical", "ordinal", "real" or a
             `Domain` for all of them; a mapping from names or indices to these or to lists of labels; or a list with one
             for each column. See `xspn.data.column_types` for the rules. "binary" refuses anything else.
@@ -114,6 +118,7 @@ class LearnerParameters(TableInput):
         leaf_learner: str = "auto",
         quality: str = "fast",
         n_estimators: int = 1,
+        max_parameters: int | None = None,
         domains: Any = None,
         binarize: float | None = None,
         handle_unknown: str = "error",
@@ -134,6 +139,7 @@ class LearnerParameters(TableInput):
         self.leaf_learner = leaf_learner
         self.quality = quality
         self.n_estimators = n_estimators
+        self.max_parameters = max_parameters
         self.domains = domains
         self.binarize = binarize
         self.handle_unknown = handle_unknown
@@ -217,6 +223,8 @@ class XSPN(SegmentTransformer, LearnerParameters):
         """
         config = learn_config(self)
         one_of("quality", self.quality, ("fast", *BUDGETS))
+        if self.max_parameters is not None:
+            whole_number("max_parameters", self.max_parameters, 1)
         known_device(self.device)
         for attribute in ("valid_score_", "search_", "passes_"):  # those of an earlier fit
             if hasattr(self, attribute):
@@ -229,6 +237,10 @@ class XSPN(SegmentTransformer, LearnerParameters):
         else:
             learned, data = self._learned(X, X_valid, sample_weight, config)
         is_mixture = isinstance(learned, SearchResult) or self.n_estimators > 1
+        if self.max_parameters is not None and data is not None:
+            whole = learned
+            learned = self._distilled(learned, data, X_valid, config)
+            is_mixture = is_mixture and learned is whole
         counts = None if data is None else self._rows_behind(learned.graph, data, X_valid, is_mixture)
         self.circuit_ = Circuit.of_schema(learned.graph, self.schema_, self.provenance_, counts)
         self.trace_ = learned.trace
@@ -247,6 +259,8 @@ class XSPN(SegmentTransformer, LearnerParameters):
         self.provenance_ = Provenance.of(
             type(self).__name__, self._settings(), self.random_state, own.codes, own.schema, sample_weight is not None
         )
+        if self.max_parameters is not None:
+            check_budget(self.max_parameters, own.domains)
         weights = self._row_weights(sample_weight, len(own))
         rows = LongTable(own.codes, tuple(own.domains), weights)
         one = self.quality == "fast" and self.n_estimators == 1
@@ -271,6 +285,19 @@ class XSPN(SegmentTransformer, LearnerParameters):
         device = learning_device(self.device)
         with learning_progress(self.verbose, budget.circuits) as progress:
             return search(data, config, budget, seed, self.n_jobs, validation, progress, device), data
+
+    def _distilled(self, learned: Learned, data: TrainingData, X_valid: Any, config: LearnConfig) -> Learned:
+        """Return what was learned, in at most `max_parameters` parameters."""
+        assert self.max_parameters is not None
+        validation = None
+        if X_valid is not None and not is_out_of_core(X_valid):
+            valid = ValidationRows.of(self._validation_rows(X_valid))
+            validation = valid.rows, valid.weights
+        seed = int(generator(self.random_state).integers(2**63 - 1))
+        smaller = distill(
+            learned.graph, self.max_parameters, data.rows(), data.weights, seed, config.smoothing, validation
+        )
+        return learned if smaller is learned.graph else replace(learned, graph=smaller, trace=Trace(()))
 
     def _rows_behind(self, graph: Graph, data: TrainingData, X_valid: Any, is_mixture: bool) -> NodeCounts:
         """Return the number of rows behind each parameter; other rows say how far the circuit is off."""
@@ -305,6 +332,11 @@ class XSPN(SegmentTransformer, LearnerParameters):
             return self._learned(gathered(X), X_valid, in_memory(sample_weight, "sample_weight"), config)
         if self.quality != "fast":
             raise ParameterError(f'quality: tables that are not in memory are learned "fast", found {self.quality!r}')
+        if self.max_parameters is not None:
+            raise ParameterError(
+                "max_parameters: models of tables that are not in memory are not distilled; learn from a sample of the "
+                "rows, or give the learned `circuit_.distill` one"
+            )
         seed = int(generator(self.random_state).integers(2**63 - 1))
         learned = self._learned_by_partitions(X, sample_weight, checkpoint, config, seed)
         if learned is not None:

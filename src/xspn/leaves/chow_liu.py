@@ -304,7 +304,7 @@ class ChowLiu(Leaf):
 
     def law(self, names: Sequence[str], label: Callable[[int], str]) -> str:
         """Name the edges, the strongest first."""
-        information = self._edge_information()
+        information = self.edge_information()
         edges = [i for i in np.argsort(-information, kind="stable").tolist() if self.parents[i] >= 0]
         if not edges:
             return "each on its own"
@@ -314,9 +314,9 @@ class ChowLiu(Leaf):
 
     def dependence(self) -> float:
         """Return the sum of the mutual information of all edges."""
-        return float(self._edge_information().sum())
+        return float(self.edge_information().sum())
 
-    def _edge_information(self) -> FloatArray:
+    def edge_information(self) -> FloatArray:
         """Return the mutual information of each variable and its parent, in nats; 0 for a root."""
         pairs = self._posteriors(np.full((1, len(self._variables)), np.nan))[:, 0]  # (n, parent's value, own value)
         apart = pairs.sum(axis=2, keepdims=True) * pairs.sum(axis=1, keepdims=True)

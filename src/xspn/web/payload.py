@@ -24,7 +24,7 @@ MOST_EDGES = 1_000_000
 MOST_NUMBERS = 8_000_000  # parameters of leaves
 MOST_CELLS = 4_000_000  # of a table that comes along
 MOST_CONTEXTS, MOST_CONTEXTS_IN_ALL, MOST_BLOCKS, DEEPEST = 40, 400, 60, 3
-SMALLER = 'learn a smaller one: quality="fast", a smaller n_estimators, or a larger min_instances'
+SMALLER = 'distill it (`circuit.distill`), or learn a smaller one: max_parameters, or quality="fast"'
 SUM, PRODUCT, LEAF = 0, 1, 2
 
 
