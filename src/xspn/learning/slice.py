@@ -64,6 +64,10 @@ class Slice(ABC):
         """Return the exchangeable blocks of best evidence; single variables are blocks of their own."""
         raise ParameterError(NO_EVIDENCE)
 
+    def block_of_each(self) -> IntArray | None:
+        """Return the block of each variable, for those who look for blocks in these rows again; None if of no use."""
+        return None
+
     def gain_of_blocks(self) -> float:
         """Return how much more evidence these blocks have than variables that stand alone, in nats."""
         raise ParameterError(NO_EVIDENCE)
@@ -225,7 +229,7 @@ class BinarySlice(SliceInMemory[BinarySummary], BitSlice):
     def of(cls, data: BinaryData, task: Task, columns: IntArray | None = None) -> "BinarySlice":
         """Cut the slice of a task out of a table, which has the task's variables in the given columns."""
         own = task.variables if columns is None else columns
-        summary = BinarySummary.of(data.slice(task.rows.index, own), task.rows.weights)
+        summary = BinarySummary.of(data.slice(task.rows.index, own), task.rows.weights, task.blocks)
         return cls(summary, task.variables, own, data, task.context)
 
     def test(self, config: LearnConfig) -> TestResult | None:
@@ -240,6 +244,10 @@ class BinarySlice(SliceInMemory[BinarySummary], BitSlice):
         weights = self.summary.rows()[1]
         counts = exchangeable_leaf(data, variables, config.tested_leaves).score(weights)
         return counts > factorized_leaf(data, variables, config.tested_leaves).score(weights)
+
+    def block_of_each(self) -> IntArray | None:
+        """Return the block of each variable."""
+        return self.summary.exchangeable_blocks.label
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Run the clustering that the configuration names."""

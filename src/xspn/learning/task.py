@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,6 +52,19 @@ class Rows:
         return Rows(self.index[keep], (self.weights * responsibilities)[keep])
 
 
+class KnownBlocks(NamedTuple):
+    """Exchangeable blocks of best evidence, found above.
+
+    Attributes:
+        label: The block of each variable, numbered from 0.
+        settled: Whether they were found in these very rows. Those of a context were found while rows still moved from
+            one to another, and are where to go on from.
+    """
+
+    label: IntArray
+    settled: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
     """Rows and variables by index, and all that the node's place in the tree decides.
@@ -62,6 +76,7 @@ class Task:
         depth: How far below the root.
         known: What an independence test on these very rows has told of the variables.
         context: The rows of the sum above, from which these are a cluster; None above any sum.
+        blocks: The exchangeable blocks of the variables, as far as they are known.
     """
 
     rows: Rows
@@ -70,6 +85,7 @@ class Task:
     depth: int = 0
     known: Dependence = Dependence.UNKNOWN
     context: Rows | None = None
+    blocks: KnownBlocks | None = None
 
     def child(
         self,
@@ -78,8 +94,9 @@ class Task:
         rows: Rows | None = None,
         variables: IntArray | None = None,
         known: Dependence = Dependence.UNKNOWN,
+        blocks: IntArray | None = None,
     ) -> "Task":
-        """Return the task of child `index` with fewer rows or variables."""
+        """Return the task of child `index` with fewer rows or variables, whose blocks may be known."""
         return Task(
             self.rows if rows is None else rows,
             self.variables if variables is None else variables,
@@ -87,4 +104,5 @@ class Task:
             self.depth + 1,
             known,
             self.context if rows is None else self.rows,
+            None if blocks is None else KnownBlocks(np.unique(blocks, return_inverse=True)[1], rows is None),
         )

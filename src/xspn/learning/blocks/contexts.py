@@ -38,6 +38,7 @@ from xspn.learning.blocks.mixtures import (
 from xspn.learning.blocks.pairs import sums_of_columns, sums_of_rows, telling_variable
 from xspn.learning.blocks.search import MOST_AT_ONCE, blocks_of_bits, log_prior
 from xspn.learning.steps import step
+from xspn.learning.task import KnownBlocks
 
 Array = Any
 LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of less than this fraction of the largest
@@ -97,12 +98,13 @@ class Trial(NamedTuple):
     responsibilities: FloatArray
 
 
-def one_context(bits: AnyArray, weights: FloatArray) -> Context:
+def one_context(bits: AnyArray, weights: FloatArray, known: KnownBlocks | None = None) -> Context:
     """Return the product of exchangeable blocks of best evidence.
 
     Args:
         bits: Zeros and ones, of type uint8: (rows, variables).
         weights: The weight of each row.
+        known: The blocks, as far as they are known.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -113,7 +115,10 @@ def one_context(bits: AnyArray, weights: FloatArray) -> Context:
     if len(bits) > MOST_ROWS:  # some of them are looked at first
         order = _order_of_rows(bits, weights)
         bits, weights = bits[order], weights[order]
-    return _Search(bits, weights).context()
+    search = _Search(bits, weights)
+    if known is None:
+        return search.context()
+    return search.fitted(known.label if known.settled else search.blocks(known.label), weights)
 
 
 def evidence_alone(bits: AnyArray, weights: FloatArray) -> float:
