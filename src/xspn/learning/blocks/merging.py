@@ -132,9 +132,9 @@ def _linked(blocks: Blocks, some: Array) -> Array:
     """Return how often a variable of one block is one together with a variable of another: (blocks, blocks)."""
     place = np.full(len(blocks.label), -1)
     place[some] = np.arange(len(some))
-    if len(some) * len(some) * len(blocks.weights) < len(blocks.label) * len(blocks.label):
-        return _linked_by_counts(blocks, some)
     members = np.flatnonzero(place[blocks.label] >= 0)
+    if len(some) * len(some) * len(blocks.weights) < len(members) * len(members):
+        return _linked_by_counts(blocks, some)
     where = place[blocks.label[members]]
     linked = np.zeros((len(some), len(some)))
     for i in range(len(members)):
