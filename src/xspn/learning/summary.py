@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import ParameterError
 from xspn.core.exact import in_steps
+from xspn.learning.blocks.known import KnownBlocks
 from xspn.learning.partial_counts import likely_totals
 from xspn.learning.partial_moments import MomentsOfManyVariables, PartialMoments
 
 if TYPE_CHECKING:
     from xspn.learning.blocks.contexts import Context
-    from xspn.learning.task import KnownBlocks
 
 LARGEST_COUNT_IN_FLOAT32 = 1 << 24
 WIDEST_AT_ONCE = 2048  # variables; tables of all pairs of more are made and used some rows at a time
@@ -35,7 +35,7 @@ class BinarySummary:
     """
 
     def __init__(
-        self, cells: NDArray[np.float32], weights: FloatArray, known_blocks: "KnownBlocks | None" = None
+        self, cells: NDArray[np.float32], weights: FloatArray, known_blocks: KnownBlocks | None = None
     ) -> None:
         self._known_blocks = known_blocks
         self.n = cells.shape[1]
@@ -51,7 +51,7 @@ class BinarySummary:
 
     @classmethod
     def of(
-        cls, cells: NDArray[np.float32], weights: FloatArray, known_blocks: "KnownBlocks | None" = None
+        cls, cells: NDArray[np.float32], weights: FloatArray, known_blocks: KnownBlocks | None = None
     ) -> "BinarySummary":
         """Summarize rows, whose exchangeable blocks may be known; NaN is missing.
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
 
 import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.random import child_seed
+from xspn.learning.blocks.known import KnownBlocks
 from xspn.learning.clustering.base import Split
 
 SMALLEST_RESPONSIBILITY = 0.01
@@ -50,19 +50,6 @@ class Rows:
         """Return the rows of a cluster, weighted by its responsibilities; negligible ones are dropped."""
         keep = responsibilities > SMALLEST_RESPONSIBILITY
         return Rows(self.index[keep], (self.weights * responsibilities)[keep])
-
-
-class KnownBlocks(NamedTuple):
-    """Exchangeable blocks of best evidence, found above.
-
-    Attributes:
-        label: The block of each variable, numbered from 0.
-        settled: Whether they were found in these very rows. Those of a context were found while rows still moved from
-            one to another, and are where to go on from.
-    """
-
-    label: IntArray
-    settled: bool
 
 
 @dataclass(frozen=True, eq=False)
