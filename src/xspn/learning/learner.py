@@ -73,7 +73,9 @@ class Actions:
                     for k, (group, known) in enumerate(zip(decision.groups, decision.known, strict=True))
                 ]
                 if decision.operation is Operation.INDEPENDENT and self.config.by_evidence:
-                    _offer(record, slice, slice.instead_of_product(self.config))
+                    pairs = zip(decision.groups, decision.known, strict=True)
+                    connected = [group for group, known in pairs if known is not Dependence.INDEPENDENT]
+                    _offer(record, slice, slice.instead_of_product(self.config, connected))
             case Operation.SPLIT:
                 self._cluster(record, slice, slice.split_in_two)
             case _:

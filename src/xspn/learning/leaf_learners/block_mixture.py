@@ -25,18 +25,27 @@ PRICE = 1.5  # nats for each parameter: one for what it fits of noise (Akaike), 
 PASSES = 120
 TOLERANCE = 1e-5  # of EM, in nats per row
 GROWTH = 1.3  # of the number of components from one trial to the next
-LOOK_AHEAD = 2  # trials in a row that may fail before no more components are tried, where counts are few
+LOOK_AHEAD = 4  # trials in a row that may fail before no more components are tried, where counts are few
 FEW_COUNTS = 1 << 17  # of all rows and blocks
 MOST_COMPONENTS = 64
 
 
 def block_mixture_leaf(data: BinaryLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
     """Return the mixture of as many products as pay for their parameters, over the blocks of best evidence."""
+    found = products_of_blocks(data, variables, fewest=1)
+    assert found is not None
+    return found
+
+
+def products_of_blocks(data: BinaryLeafData, variables: IntArray, fewest: int = 2) -> Candidate | None:
+    """Return the same; None if fewer products than so many are enough, of which no leaf is made then."""
     bits, weights = data.own.complete_rows()
     # What is found shall depend neither on the order of rows (equal ones are merged and sorted) nor on that of columns.
     blocks = sorted(data.own.exchangeable_blocks.blocks, key=lambda block: _as_counts(bits[:, block], weights))
     rows = _CountedRows(bits, weights, blocks)
     best = _best_of(rows)
+    if best.n_alive < fewest:
+        return None
     own = best.log_likelihoods[rows.of_row] - best.n_parameters / max(float(weights.sum()), 1.0)
     name = f"{best.n_components} products of blocks"
     return Candidate(name, rows.node(best, [variables[block] for block in blocks]), own)
@@ -92,6 +101,11 @@ class _Fitted:
     @property
     def n_components(self) -> int:
         return len(self.totals)
+
+    @property
+    def n_alive(self) -> int:
+        """How many components have rows."""
+        return int((self.totals > 0).sum())
 
 
 class _CountedRows:
