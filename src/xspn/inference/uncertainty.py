@@ -163,11 +163,11 @@ class _LeafFlows:
 class _Split:
     """What sums do with flow, up to a factor: Σ_k F_k² / w_k − (Σ_k F_k)² for each of them."""
 
-    def __init__(self, coefficients: FloatArray | None = None) -> None:
+    def __init__(self, coefficients: Any = None) -> None:
         self.coefficients, self.found = coefficients, dict[int, list[Any]]()
 
     def __call__(self, step: SumStep, place: int, flow: FloatArray) -> None:
-        own = flow if self.coefficients is None else flow @ self.coefficients.T
+        own = flow if self.coefficients is None else (self.coefficients @ flow.T).T
         weight = np.exp(step.log_weights[place])[:, None]
         squares = np.divide(own**2, weight, out=np.zeros_like(own), where=weight > 0)
         known = self.found.setdefault(id(step), [step, 0.0, 0.0])
@@ -214,33 +214,33 @@ class DeltaMethod:
             rows: Rows of codes, NaN where a value is summed out: (rows, variables).
             coefficients: (questions, rows); a row of probability zero must have none.
         """
-        block = RowBlock(rows)
-        values, split = upward(self.program, block), _Split(coefficients)
+        block, asked = RowBlock(rows), csr_array(coefficients)  # a question is about a few of the rows
+        values, split = upward(self.program, block), _Split(asked)
         reached = self._leaf_flows(flows(self.program, values, see=split))
         found, behind = np.zeros(len(coefficients)), self.counts.rows + 1
         for step, own in split:
             found += (own / behind[step.nodes][:, None]).sum(axis=0)
         for places, function in self._together:
             if function is not None:
-                own = (reached[places] * function(rows)) @ coefficients.T
-                found += (own**2 / behind[self._leaf_flows.nodes[places]][:, None]).sum(axis=0)
+                own = asked @ (reached[places] * function(rows)).T
+                found += (own**2 / behind[self._leaf_flows.nodes[places]]).sum(axis=1)
                 continue
             for place in places:
-                found += (
-                    self._of_leaf(place, rows, reached[place], coefficients) / behind[self._leaf_flows.nodes[place]]
-                )
+                found += self._of_leaf(place, rows, reached[place], asked) / behind[self._leaf_flows.nodes[place]]
         if self.counts.is_ensemble:
             found += self._spread(values, coefficients)
         return values[self.program.root], found * self.counts.inflation
 
-    def _of_leaf(self, place: int, rows: FloatArray, reached: FloatArray, coefficients: FloatArray) -> FloatArray:
+    def _of_leaf(self, place: int, rows: FloatArray, reached: FloatArray, asked: Any) -> FloatArray:
         leaf = self._leaf_flows.leaves[place]
         own = rows[:, list(leaf.variables)]
         told = np.flatnonzero((reached > 0) & ~np.isnan(own).all(axis=1))
         if not len(told):
-            return np.zeros(len(coefficients))
-        slopes = (coefficients[:, told] * reached[told]) @ leaf.sensitivity(own[told])
-        return np.asarray((slopes**2).sum(axis=1))
+            return np.zeros(asked.shape[0])
+        told_of_leaf = reached[told, None] * leaf.sensitivity(own[told])
+        slopes = np.zeros((len(rows), told_of_leaf.shape[1]))
+        slopes[told] = told_of_leaf
+        return np.asarray(((asked @ slopes) ** 2).sum(axis=1))
 
     def _spread(self, values: FloatArray, coefficients: FloatArray) -> FloatArray:
         """Return the variance of the mean of an ensemble's members, each by its weight given the rows of a question."""

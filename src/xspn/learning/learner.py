@@ -62,12 +62,20 @@ class Actions:
             case Operation.FEW_ROWS | Operation.CONSTANT:
                 self._learn_leaf(record, slice)
             case Operation.CONSTANTS | Operation.INDEPENDENT:
+                blocks = decision.blocks
                 record.below = [
-                    task.child(k, variables=task.variables[group], known=known)
+                    task.child(
+                        k,
+                        variables=task.variables[group],
+                        known=known,
+                        blocks=None if blocks is None else blocks[group],
+                    )
                     for k, (group, known) in enumerate(zip(decision.groups, decision.known, strict=True))
                 ]
                 if decision.operation is Operation.INDEPENDENT and self.config.by_evidence:
-                    _offer(record, slice, slice.instead_of_product(self.config))
+                    pairs = zip(decision.groups, decision.known, strict=True)
+                    connected = [group for group, known in pairs if known is not Dependence.INDEPENDENT]
+                    _offer(record, slice, slice.instead_of_product(self.config, connected))
             case Operation.SPLIT:
                 self._cluster(record, slice, slice.split_in_two)
             case _:
@@ -114,7 +122,11 @@ class Actions:
         record.weights = fractions_of([part.total for part in parts])
         contexts = split.responsibilities is not None and split.responsibilities.ndim == 2
         known = Dependence.ONE_CONTEXT if contexts else Dependence.UNKNOWN
-        record.below = [task.child(k, rows=part, known=known) for k, part in enumerate(parts)]
+        blocks = split.blocks or [None] * len(parts)
+        record.below = [
+            task.child(k, rows=part, known=known, blocks=own)
+            for k, (part, own) in enumerate(zip(parts, blocks, strict=True))
+        ]
         record.extra = [[] for _ in parts]
         record.detail = f"{len(parts)} clusters"
         if contexts:

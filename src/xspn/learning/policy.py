@@ -40,6 +40,7 @@ class Decision:
         known: What is known of each group's variables.
         test: The exchangeability test, if there was one.
         note: What else speaks for the decision.
+        blocks: The exchangeable block of each variable; no group takes one apart.
     """
 
     operation: Operation
@@ -47,6 +48,7 @@ class Decision:
     known: list[Dependence] = field(default_factory=list)
     test: TestResult | None = None
     note: str = ""
+    blocks: IntArray | None = None
 
 
 def decide(
@@ -113,7 +115,7 @@ def _by_evidence(slice: Slice, known: Dependence) -> Decision:
                     known if of is Dependence.CONNECTED and len(factor) > NEARLY_ALL * slice.n else of
                     for factor, of in zip(factors, of_factors, strict=True)
                 ]
-            return Decision(Operation.INDEPENDENT, factors, of_factors)
+            return Decision(Operation.INDEPENDENT, factors, of_factors, blocks=slice.block_of_each())
     return Decision(Operation.SPLIT if known is Dependence.ONE_CONTEXT else Operation.CLUSTER)
 
 

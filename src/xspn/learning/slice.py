@@ -6,13 +6,13 @@ its own columns: `BinarySlice` for zeros and ones, `TableSlice` (in `learning/ta
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from xspn.core.arrays import BoolArray, IntArray
 from xspn.core.errors import ParameterError
-from xspn.graph.nodes import Sum
 from xspn.learning.clustering import Split, clusterings
 from xspn.learning.clustering.contexts import several_contexts, worth_splitting
 from xspn.learning.config import LearnConfig
@@ -23,17 +23,18 @@ from xspn.learning.leaf_learners import (
     BinaryLeafData,
     Candidate,
     LeafData,
-    block_mixture_leaf,
     evidence_blocks_leaf,
     exchangeable_leaf,
     factorized_leaf,
     leaf_learners,
+    products_of_blocks,
 )
 from xspn.learning.summary import BinarySummary
 from xspn.learning.table_summary import TableSummary
 from xspn.learning.task import Rows, Task
 
 S = TypeVar("S", BinarySummary, TableSummary)
+NEARLY_ALL = 0.9  # of the variables
 NO_EVIDENCE = "exchangeability='evidence' is for tables in memory; for others use one of 'full', 'global', 'pairwise'"
 
 
@@ -64,6 +65,10 @@ class Slice(ABC):
         """Return the exchangeable blocks of best evidence; single variables are blocks of their own."""
         raise ParameterError(NO_EVIDENCE)
 
+    def block_of_each(self) -> IntArray | None:
+        """Return the block of each variable, for those who look for blocks in these rows again; None if of no use."""
+        return None
+
     def gain_of_blocks(self) -> float:
         """Return how much more evidence these blocks have than variables that stand alone, in nats."""
         raise ParameterError(NO_EVIDENCE)
@@ -72,8 +77,13 @@ class Slice(ABC):
         """Return the groups of such blocks that no dependence connects, in the order of their first variable."""
         raise ParameterError(NO_EVIDENCE)
 
-    def instead_of_product(self, config: LearnConfig) -> Candidate | None:
-        """Return a leaf for all variables that may predict better than independent groups do; None if there is none."""
+    def instead_of_product(self, config: LearnConfig, connected: Sequence[IntArray]) -> Candidate | None:
+        """Return a leaf for all variables that may predict better than independent groups do; None if there is none.
+
+        Args:
+            config: The choices.
+            connected: The groups of dependent variables.
+        """
         return None
 
     def block_mixture(self, config: LearnConfig) -> Candidate | None:
@@ -225,7 +235,7 @@ class BinarySlice(SliceInMemory[BinarySummary], BitSlice):
     def of(cls, data: BinaryData, task: Task, columns: IntArray | None = None) -> "BinarySlice":
         """Cut the slice of a task out of a table, which has the task's variables in the given columns."""
         own = task.variables if columns is None else columns
-        summary = BinarySummary.of(data.slice(task.rows.index, own), task.rows.weights)
+        summary = BinarySummary.of(data.slice(task.rows.index, own), task.rows.weights, task.blocks)
         return cls(summary, task.variables, own, data, task.context)
 
     def test(self, config: LearnConfig) -> TestResult | None:
@@ -240,6 +250,10 @@ class BinarySlice(SliceInMemory[BinarySummary], BitSlice):
         weights = self.summary.rows()[1]
         counts = exchangeable_leaf(data, variables, config.tested_leaves).score(weights)
         return counts > factorized_leaf(data, variables, config.tested_leaves).score(weights)
+
+    def block_of_each(self) -> IntArray | None:
+        """Return the block of each variable."""
+        return self.summary.exchangeable_blocks.label
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Run the clustering that the configuration names."""
@@ -258,14 +272,18 @@ class BinarySlice(SliceInMemory[BinarySummary], BitSlice):
 
         return joined_by_contexts(*self.summary.complete_rows(), groups, blocks)
 
-    def instead_of_product(self, config: LearnConfig) -> Candidate | None:
-        """Return a mixture over the blocks: many weak dependences add up."""
-        return self.block_mixture(config)
+    def instead_of_product(self, config: LearnConfig, connected: Sequence[IntArray]) -> Candidate | None:
+        """Return a mixture over the blocks: many weak dependences add up.
+
+        Where one group is nearly all variables none is made: the same will be tried with that group.
+        """
+        label = self.summary.exchangeable_blocks.label
+        again = any(len(group) > NEARLY_ALL * self.n and len(np.unique(label[group])) > 1 for group in connected)
+        return None if again and worth_splitting(self.summary) else self.block_mixture(config)
 
     def block_mixture(self, config: LearnConfig) -> Candidate | None:
         """Return a mixture over the blocks of best evidence, if several components pay for their parameters."""
-        found = block_mixture_leaf(LeafData.alone(self.summary), self._variables, config.leaf_options)
-        return found if isinstance(found.node, Sum) else None
+        return products_of_blocks(LeafData.alone(self.summary), self._variables)
 
     def exchangeable(self, config: LearnConfig) -> Candidate:
         """Return a leaf over the count of ones, of the law that has most evidence where that is what decides."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import ParameterError
 from xspn.core.exact import in_steps
+from xspn.learning.blocks.known import KnownBlocks
 from xspn.learning.partial_counts import likely_totals
 from xspn.learning.partial_moments import MomentsOfManyVariables, PartialMoments
 
@@ -33,7 +34,10 @@ class BinarySummary:
         total: N, the weight of all rows.
     """
 
-    def __init__(self, cells: NDArray[np.float32], weights: FloatArray) -> None:
+    def __init__(
+        self, cells: NDArray[np.float32], weights: FloatArray, known_blocks: KnownBlocks | None = None
+    ) -> None:
+        self._known_blocks = known_blocks
         self.n = cells.shape[1]
         self.total = float(weights.sum())
         # Counts are exact in float32 up to 2^24, if the weights are whole numbers to begin with.
@@ -46,15 +50,17 @@ class BinarySummary:
         self._cells, self._weights = cells, weights
 
     @classmethod
-    def of(cls, cells: NDArray[np.float32], weights: FloatArray) -> "BinarySummary":
-        """Summarize rows; NaN is missing.
+    def of(
+        cls, cells: NDArray[np.float32], weights: FloatArray, known_blocks: KnownBlocks | None = None
+    ) -> "BinarySummary":
+        """Summarize rows, whose exchangeable blocks may be known; NaN is missing.
 
         Examples:
             >>> s = BinarySummary.of(np.array([[0, 1], [1, 1]], dtype=np.float32), np.array([3.0, 1.0]))
             >>> s.total, s.pairs.tolist(), s.totals.tolist()
             (4.0, [[1.0, 1.0], [1.0, 4.0]], [0.0, 3.0, 1.0])
         """
-        return cls(cells, weights)
+        return cls(cells, weights, known_blocks)
 
     def rows(self) -> tuple[NDArray[np.float32], FloatArray]:
         """Return the cells themselves (NaN is missing) and their weights, for the methods that need them."""
@@ -105,7 +111,7 @@ class BinarySummary:
         """The variables in exchangeable blocks of best evidence; no cell may be missing."""
         from xspn.learning.blocks.contexts import one_context  # takes numba along
 
-        return one_context(*self.complete_rows())
+        return one_context(*self.complete_rows(), self._known_blocks)
 
     @property
     def gain_of_blocks(self) -> float:

@@ -66,7 +66,7 @@ class TableSlice(SliceInMemory[TableSummary]):
         joint = self.leaf(config).score(self.summary.weights)
         return groups if joint <= apart + self._price() else [np.arange(self.n)]
 
-    def instead_of_product(self, config: LearnConfig) -> Candidate | None:
+    def instead_of_product(self, config: LearnConfig, connected: Sequence[IntArray]) -> Candidate | None:
         """Return the slice's leaf where real columns are jointly normal: few rows hide dependence that it makes use of.
 
         No test sees it, and what a product loses by each weak correlation adds up.

@@ -8,6 +8,7 @@ import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.random import child_seed
+from xspn.learning.blocks.known import KnownBlocks
 from xspn.learning.clustering.base import Split
 
 SMALLEST_RESPONSIBILITY = 0.01
@@ -62,6 +63,7 @@ class Task:
         depth: How far below the root.
         known: What an independence test on these very rows has told of the variables.
         context: The rows of the sum above, from which these are a cluster; None above any sum.
+        blocks: The exchangeable blocks of the variables, as far as they are known.
     """
 
     rows: Rows
@@ -70,6 +72,7 @@ class Task:
     depth: int = 0
     known: Dependence = Dependence.UNKNOWN
     context: Rows | None = None
+    blocks: KnownBlocks | None = None
 
     def child(
         self,
@@ -78,8 +81,9 @@ class Task:
         rows: Rows | None = None,
         variables: IntArray | None = None,
         known: Dependence = Dependence.UNKNOWN,
+        blocks: IntArray | None = None,
     ) -> "Task":
-        """Return the task of child `index` with fewer rows or variables."""
+        """Return the task of child `index` with fewer rows or variables, whose blocks may be known."""
         return Task(
             self.rows if rows is None else rows,
             self.variables if variables is None else variables,
@@ -87,4 +91,5 @@ class Task:
             self.depth + 1,
             known,
             self.context if rows is None else self.rows,
+            None if blocks is None else KnownBlocks(np.unique(blocks, return_inverse=True)[1], rows is None),
         )

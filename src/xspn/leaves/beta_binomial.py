@@ -18,7 +18,6 @@ from xspn.leaves.exchangeable import Exchangeable
 from xspn.statistics import Count, Statistic
 
 LARGEST_DISPERSION = 1e9
-STEP = 1e-4  # of log-odds and logarithms, for derivatives
 FEWEST_ZEROS = 1e-4  # a mean nearer to 1 has lost, by being rounded, more than four digits of the chance of a zero
 
 
@@ -149,16 +148,15 @@ class BetaBinomial(Exchangeable):
 
     def sensitivity(self, x: FloatArray) -> FloatArray:
         """Return what the row says of the mean's log-odds and of the dispersion's logarithm."""
-        n, logit = len(self._variables), np.log(self.mean) - np.log1p(-self.mean) if 0 < self.mean < 1 else np.nan
-        if np.isnan(logit):
+        if not 0 < self.mean < 1:
             return np.zeros((len(x), 1))  # all bits alike for certain: at the edge nothing has a derivative
-
-        def logs(step: float, growth: float) -> FloatArray:
-            return log_weights_of(n, 1 / (1 + np.exp(-(logit + step))), self.dispersion * np.exp(growth))
-
-        slopes = [(logs(STEP, 0.0) - logs(-STEP, 0.0)) / (2 * STEP)]
-        if n > 1 and self.dispersion > 0:
-            slopes.append((logs(0.0, STEP) - logs(0.0, -STEP)) / (2 * STEP))
+        n, mean, dispersion = len(self._variables), self.mean, self.dispersion
+        draws = np.arange(n, dtype=np.float64)
+        ones, zeros, alone = mean + draws * dispersion, (1 - mean) + draws * dispersion, mean * (1 - mean)
+        slopes = [_of_draws(alone / ones) - _of_draws(alone / zeros)[::-1]]
+        if n > 1 and dispersion > 0:
+            grown = draws * dispersion
+            slopes.append(_of_draws(grown / ones) + _of_draws(grown / zeros)[::-1] - (grown / (1 + grown)).sum())
         return posterior.of_derivatives(self._posterior_of_t(x), self.class_probabilities, np.stack(slopes, axis=1))
 
     def posterior_draw(self, rows: float, rng: np.random.Generator) -> Leaf:
@@ -250,6 +248,11 @@ def log_weights_of(
     of_zeros = added_up(safe_log((1.0 - middle) + (zeros + draws) * growth))
     of_all = added_up(np.log1p((ones + zeros + draws) * growth))
     return np.asarray(of_ones + of_zeros[..., ::-1] - of_all[..., -1:], dtype=np.float64)
+
+
+def _of_draws(terms: FloatArray) -> FloatArray:
+    """Return the sums of the first t terms, t = 0..n."""
+    return np.concatenate([[0.0], np.cumsum(terms)])
 
 
 def _only_counts(statistic: Statistic | None) -> None:

@@ -161,8 +161,19 @@ class ChowLiu(Leaf):
         return np.asarray(sum(self._message(i, below[i], best)[:, 0] for i in roots))
 
     def log_prob(self, x: FloatArray) -> FloatArray:
-        """Return the log-probability by one pass up the tree."""
-        return self._root_value(self._upward(x), best=False)
+        """Return the log-probability: of whole rows by looking it up, of partial ones by one pass up the tree."""
+        found, missing = np.zeros(len(x)), np.isnan(x)
+        whole, empty = ~missing.any(axis=1), missing.all(axis=1)
+        found[whole] = self._of_whole_rows(x[whole].astype(np.int64))
+        partial = ~(whole | empty)
+        if partial.any():
+            found[partial] = self._root_value(self._upward(x[partial]), best=False)
+        return found
+
+    def _of_whole_rows(self, values: IntArray) -> FloatArray:
+        parents = np.array(self.parents)
+        above = np.where(parents >= 0, values[:, parents], 0)  # a root's parent counts as 0
+        return np.asarray(self._log_p[np.arange(len(parents)), above, values].sum(axis=1))
 
     def _choose(self, x: FloatArray, below: FloatArray, draws: FloatArray | None) -> FloatArray:
         """Pass down the tree, choosing each value given its parent's: the best, or by chance."""

@@ -21,6 +21,7 @@ from xspn.learning.blocks.context_search import (
     evidence_of,
     evidence_of_sizes,
 )
+from xspn.learning.blocks.known import KnownBlocks
 from xspn.learning.blocks.laws import log_factorials_to
 from xspn.learning.blocks.mixtures import (
     Plan,
@@ -97,12 +98,13 @@ class Trial(NamedTuple):
     responsibilities: FloatArray
 
 
-def one_context(bits: AnyArray, weights: FloatArray) -> Context:
+def one_context(bits: AnyArray, weights: FloatArray, known: KnownBlocks | None = None) -> Context:
     """Return the product of exchangeable blocks of best evidence.
 
     Args:
         bits: Zeros and ones, of type uint8: (rows, variables).
         weights: The weight of each row.
+        known: The blocks, as far as they are known.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -113,7 +115,10 @@ def one_context(bits: AnyArray, weights: FloatArray) -> Context:
     if len(bits) > MOST_ROWS:  # some of them are looked at first
         order = _order_of_rows(bits, weights)
         bits, weights = bits[order], weights[order]
-    return _Search(bits, weights).context()
+    search = _Search(bits, weights)
+    if known is None:
+        return search.context()
+    return search.fitted(known.label if known.settled else search.blocks(known.label), weights)
 
 
 def evidence_alone(bits: AnyArray, weights: FloatArray) -> float:

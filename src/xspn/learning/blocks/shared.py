@@ -6,15 +6,17 @@ once for each component.
 """
 
 from itertools import pairwise
-from math import exp, log
+from math import exp, log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xspn.core.compilation import kept
 from xspn.learning.blocks.laws import BETA_BINOMIAL, HISTOGRAM, log_probabilities
+from xspn.learning.blocks.mixtures import draw_nearer
 
 Array = Any
+NEARLY_SURE = 0.9  # at first, of the nearest of random rows
 FIRST_PASSES = 15  # before laws are chosen: until components are told apart, all of them look smooth
 HOPE = 50.0  # passes that gain as much as the last one, within which a score must come into reach
 GONE = -1e300  # in place of log 0
@@ -46,6 +48,76 @@ def places_of(counts: Array, sizes: list[int], weights: Array) -> Places:
     other = all_places != usual
     row = np.concatenate([[0], np.cumsum(other.sum(axis=1))])
     return Places(first, usual, row, all_places[other])
+
+
+@kept(nogil=True, error_model="numpy")
+def features_of(counts: Array, weights: Array) -> Array:
+    """Return counts on the scale of their spread: (rows, blocks)."""
+    n_rows, n_blocks = counts.shape
+    found, total = np.empty((n_rows, n_blocks)), weights.sum()
+    for b in range(n_blocks):
+        mean, spread = 0.0, 0.0
+        for r in range(n_rows):
+            mean += weights[r] * counts[r, b]
+        mean /= total
+        for r in range(n_rows):
+            found[r, b] = counts[r, b] - mean
+            spread += weights[r] * found[r, b] ** 2
+        if spread > 0.0:
+            found[:, b] /= sqrt(spread / total)
+    return found
+
+
+@kept(nogil=True, error_model="numpy")
+def most_likely_score(rows: Places, weights: Array, log_factorials: Array) -> float:
+    """Return the log-likelihood of the rows under their own frequencies: no mixture has more."""
+    found, total, usual = 0.0, weights.sum(), 0.0
+    of_place = np.empty(rows.first[-1])
+    for b in range(len(rows.usual)):
+        start, n = rows.first[b], rows.first[b + 1] - rows.first[b] - 1
+        for t in range(n + 1):
+            of_place[start + t] = log_factorials[n] - log_factorials[t] - log_factorials[n - t]
+        usual += of_place[rows.usual[b]]
+        of_place[start : start + n + 1] -= of_place[rows.usual[b]]
+    for r in range(len(weights)):
+        if weights[r] > 0.0:
+            ways = usual
+            for p in range(rows.row[r], rows.row[r + 1]):
+                ways += of_place[rows.place[p]]
+            found += weights[r] * (log(weights[r] / total) - ways)
+    return found
+
+
+@kept(nogil=True, error_model="numpy")
+def responsibilities_of(drawn: Array) -> Array:
+    """Return random responsibilities, all of them equally likely, from exponentially distributed numbers."""
+    for r in range(len(drawn)):
+        drawn[r] /= drawn[r].sum()
+    return drawn
+
+
+@kept(nogil=True, error_model="numpy")
+def near_rows(features: Array, weights: Array, drawn: Array) -> Array:
+    """Return responsibilities by the nearest of some rows, drawn far from each other (k-means++): (rows, components).
+
+    Args:
+        features: Of the rows: (rows, features).
+        weights: The weight of each row.
+        drawn: A random number between 0 and 1 for each component.
+    """
+    n_rows, k_all = len(features), len(drawn)
+    nearest, distance = np.zeros(n_rows, np.int64), np.full(n_rows, np.inf)
+    below = np.cumsum(weights)
+    for k in range(k_all):
+        if below[-1] <= 0.0:  # fewer different rows than components
+            break
+        row = min(np.searchsorted(below, drawn[k] * below[-1], side="right"), n_rows - 1)
+        draw_nearer(features, row, k, nearest, distance)
+        below = np.cumsum(weights * distance)
+    found = np.full((n_rows, k_all), (1.0 - NEARLY_SURE) / k_all)
+    for r in range(n_rows):
+        found[r, nearest[r]] += NEARLY_SURE
+    return found
 
 
 @kept(nogil=True, fastmath={"contract", "reassoc", "nsz"})
@@ -80,6 +152,7 @@ def em_of_shared_blocks(
     totals, law, found = np.zeros(k_all), np.full((n_blocks, k_all), HISTOGRAM), np.zeros(n_rows)
     own = np.zeros(k_all)
     previous, now, score, size = -np.inf, -np.inf, -np.inf, 0
+    n_first = FIRST_PASSES if k_all > 1 else 0
     for done in range(passes):
         # How often each count was seen in each component.
         seen[:], totals[:] = 0.0, 0.0
@@ -99,7 +172,7 @@ def em_of_shared_blocks(
                     if at != usual:
                         rest -= seen[at, k]
                 seen[usual, k] = max(rest, 0.0)
-        settled = done >= FIRST_PASSES
+        settled = done >= n_first
         size = k_all - 1 + _fit_laws(rows, seen, log_factorials, price if settled else 0.0, law, table)
         # What of a row is the usual, and what each other place changes.
         mass = totals.sum()

@@ -107,6 +107,7 @@ class Split:
         conditions: What holds of this variable in each cluster.
         score: The gain in penalized log-likelihood over not splitting, variables taken as independent in each cluster.
         rule: The cluster of rows that were not shown; None if only all rows together tell.
+        blocks: The exchangeable block of each variable in each cluster, if they were looked for.
     """
 
     labels: IntArray
@@ -115,6 +116,7 @@ class Split:
     conditions: tuple[Condition, ...] = ZERO_OR_ONE
     score: float = np.nan
     rule: Rule | None = None
+    blocks: tuple[IntArray, ...] | None = None
 
     @property
     def on_category(self) -> bool:

@@ -1,9 +1,11 @@
 """Contexts by evidence: clusters of rows in each of which the variables form exchangeable blocks."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import betaln
 
-from xspn.core.arrays import FloatArray
+from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.clustering.base import Split, clusterings
 from xspn.learning.clustering.mixture import best_split
 from xspn.learning.leaf_learners.chow_liu import WIDEST_TREE
@@ -48,7 +50,7 @@ def several_contexts(summary: BinarySummary | TableSummary, seed: int) -> Split 
     found = find_contexts(bits, weights, seed, alone=summary.exchangeable_blocks)
     if len(found.contexts) == 1 or found.evidence < evidence_of_tree(summary):
         return None
-    return _split_by(found.responsibilities, weights)
+    return _split_by(found.responsibilities, weights, [context.label for context in found.contexts])
 
 
 def two_contexts(summary: TableSummary, seed: int) -> Split | None:
@@ -59,12 +61,18 @@ def two_contexts(summary: TableSummary, seed: int) -> Split | None:
     return None if found is None else _split_by(found.responsibilities, summary.weights)
 
 
-def _split_by(responsibilities: FloatArray, weights: FloatArray) -> Split | None:
-    """Return the split into contexts of these responsibilities; what is small goes to the others."""
+def _split_by(
+    responsibilities: FloatArray, weights: FloatArray, blocks: Sequence[IntArray] | None = None
+) -> Split | None:
+    """Return the split into contexts of these responsibilities and blocks; what is small goes to the others."""
     own = np.where(responsibilities < SMALLEST_RESPONSIBILITY, 0.0, responsibilities)
     own /= own.sum(axis=1, keepdims=True)
-    own = own[:, weights @ own > 0]
-    return Split(np.argmax(own, axis=1), own) if own.shape[1] > 1 else None
+    alive = np.flatnonzero(weights @ own > 0)
+    if len(alive) < 2:
+        return None
+    own = own[:, alive]
+    kept = None if blocks is None else tuple(blocks[k] for k in alive.tolist())
+    return Split(np.argmax(own, axis=1), own, blocks=kept)
 
 
 def evidence_of_tree(summary: BinarySummary) -> float:

@@ -8,7 +8,7 @@ from xspn.learning.leaf_learners.base import (
     TableLeafData,
     leaf_learners,
 )
-from xspn.learning.leaf_learners.block_mixture import block_mixture_leaf
+from xspn.learning.leaf_learners.block_mixture import block_mixture_leaf, products_of_blocks
 from xspn.learning.leaf_learners.blocks import blocks_leaf, evidence_blocks_leaf, table_evidence_blocks_leaf
 from xspn.learning.leaf_learners.chow_liu import chow_liu_leaf
 from xspn.learning.leaf_learners.exchangeable import exchangeable_leaf, table_exchangeable_leaf
@@ -29,6 +29,7 @@ __all__ = [
     "exchangeable_leaf",
     "factorized_leaf",
     "leaf_learners",
+    "products_of_blocks",
     "stack",
     "table_evidence_blocks_leaf",
     "table_exchangeable_leaf",

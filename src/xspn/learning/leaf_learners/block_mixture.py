@@ -12,7 +12,6 @@ import numpy as np
 from scipy.special import gammaln
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
-from xspn.core.exact import nearest
 from xspn.core.logspace import log_binomials
 from xspn.core.random import generator
 from xspn.graph.nodes import Node, Product, Sum
@@ -28,17 +27,25 @@ TOLERANCE = 1e-5  # of EM, in nats per row
 GROWTH = 1.3  # of the number of components from one trial to the next
 LOOK_AHEAD = 4  # trials in a row that may fail before no more components are tried, where counts are few
 FEW_COUNTS = 1 << 17  # of all rows and blocks
-NEARLY_SURE = 0.9  # at first, of the nearest of random rows
 MOST_COMPONENTS = 64
 
 
 def block_mixture_leaf(data: BinaryLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
     """Return the mixture of as many products as pay for their parameters, over the blocks of best evidence."""
+    found = products_of_blocks(data, variables, fewest=1)
+    assert found is not None
+    return found
+
+
+def products_of_blocks(data: BinaryLeafData, variables: IntArray, fewest: int = 2) -> Candidate | None:
+    """Return the same; None if fewer products than so many are enough, of which no leaf is made then."""
     bits, weights = data.own.complete_rows()
     # What is found shall depend neither on the order of rows (equal ones are merged and sorted) nor on that of columns.
     blocks = sorted(data.own.exchangeable_blocks.blocks, key=lambda block: _as_counts(bits[:, block], weights))
     rows = _CountedRows(bits, weights, blocks)
     best = _best_of(rows)
+    if best.n_alive < fewest:
+        return None
     own = best.log_likelihoods[rows.of_row] - best.n_parameters / max(float(weights.sum()), 1.0)
     name = f"{best.n_components} products of blocks"
     return Candidate(name, rows.node(best, [variables[block] for block in blocks]), own)
@@ -55,13 +62,15 @@ def _best_of(rows: "_CountedRows") -> "_Fitted":
     which blocks go together do all laws become simple. So one failure is not the end.
     """
     best = rows.fitted(1)
+    tried = {1: best}
     for growth, change, patience in ((GROWTH, 1, LOOK_AHEAD if rows.few else 1), (0.0, -1, 1), (0.0, 1, 1)):
         wanted, failed = best.n_components, 0
         while failed < patience:
             wanted = max(wanted + change, int(growth * wanted))
-            if not 0 < wanted <= MOST_COMPONENTS:
+            if not 0 < wanted <= MOST_COMPONENTS or rows.most_likely(wanted) <= best.score:
                 break
-            other = rows.fitted(wanted, at_least=best.score)
+            other = tried[wanted] if wanted in tried else rows.fitted(wanted, at_least=best.score)
+            tried[wanted] = other
             if other.score > best.score:
                 best, failed = other, 0
             else:
@@ -93,6 +102,11 @@ class _Fitted:
     def n_components(self) -> int:
         return len(self.totals)
 
+    @property
+    def n_alive(self) -> int:
+        """How many components have rows."""
+        return int((self.totals > 0).sum())
+
 
 class _CountedRows:
     """Rows as counts of ones in each block; equal rows are merged.
@@ -104,7 +118,7 @@ class _CountedRows:
     """
 
     def __init__(self, bits: AnyArray, weights: FloatArray, blocks: list[IntArray]) -> None:
-        from xspn.learning.blocks.shared import places_of  # takes numba along
+        from xspn.learning.blocks.shared import features_of, most_likely_score, places_of  # takes numba along
 
         counts = np.stack([bits[:, block].sum(axis=1, dtype=np.int64) for block in blocks], axis=1)
         different, of_row = np.unique(counts, axis=0, return_inverse=True)
@@ -114,19 +128,30 @@ class _CountedRows:
         self.places = places_of(different, self.sizes, self.weights)
         self.log_factorials = gammaln(np.arange(max(self.sizes) + 1) + 1.0)
         self.few = different.size <= FEW_COUNTS
-        self._counts = different
+        if self.few:
+            self._features = features_of(different, self.weights)
+        self._most_likely = float(most_likely_score(self.places, self.weights, self.log_factorials))
+        self._fewest_parameters = sum(min(size, 2) for size in self.sizes)  # of a component
 
     def fitted(self, n_components: int, at_least: float = -np.inf) -> _Fitted:
         """Fit so many components by EM; given up early if a score is out of reach.
 
         From random responsibilities, and where counts are few also from the nearest of random rows.
         """
+        from xspn.learning.blocks.shared import near_rows, responsibilities_of
+
         rng = generator(n_components)
-        best = self._fitted_from(rng.dirichlet(np.ones(n_components), size=len(self.weights)), at_least)
+        drawn = rng.standard_exponential((len(self.weights), n_components))
+        best = self._fitted_from(responsibilities_of(drawn), at_least)
         if self.few and n_components > 1:
-            other = self._fitted_from(self._near_rows(n_components, rng), max(at_least, best.score))
+            start = near_rows(self._features, self.weights, rng.random(n_components))
+            other = self._fitted_from(start, max(at_least, best.score))
             best = other if other.score > best.score else best
         return best
+
+    def most_likely(self, n_components: int) -> float:
+        """Return a score that no mixture of so many components can exceed."""
+        return self._most_likely - PRICE * (n_components - 1 + n_components * self._fewest_parameters)
 
     def _fitted_from(self, start: FloatArray, at_least: float) -> _Fitted:
         from xspn.learning.blocks.shared import em_of_shared_blocks
@@ -137,21 +162,6 @@ class _CountedRows:
         )
         step()
         return _Fitted(*found)
-
-    def _near_rows(self, k: int, rng: np.random.Generator) -> FloatArray:
-        """Return responsibilities by the nearest of k rows, drawn far from each other (k-means++): (rows, k)."""
-        mean = np.average(self._counts, axis=0, weights=self.weights)
-        spread = np.sqrt(np.average((self._counts - mean) ** 2, axis=0, weights=self.weights))
-        features = (self._counts - mean) / np.where(spread > 0, spread, 1.0)
-        chance, distances = self.weights, []
-        for _ in range(k):
-            if chance.sum() == 0:  # fewer different rows than components
-                break
-            row = features[int(rng.choice(len(features), p=chance / chance.sum()))]
-            distances.append(((features - row) ** 2).sum(axis=1))
-            chance = self.weights * np.min(distances, axis=0)
-        sure = np.eye(k)[nearest(np.array(distances))]
-        return np.asarray(NEARLY_SURE * sure + (1 - NEARLY_SURE) / k)
 
     def node(self, fitted: _Fitted, variables: list[IntArray]) -> Node:
         """Return the circuit, given the variables of each block."""

@@ -11,11 +11,55 @@ from typing import Any
 import numpy as np
 
 from xspn.core.compilation import kept
+from xspn.learning.blocks.merging import prior_gain
+from xspn.learning.blocks.moving import LEAST_GAIN, empty, settle
 from xspn.learning.blocks.pairs import ones_together
+from xspn.learning.blocks.state import Blocks, evidence_of_histogram
 
 Array = Any
 ITERATIONS = 40
 CONVERGED = 1e-6
+SMALLEST = 4  # variables of a block that may be cut
+
+
+@kept(nogil=True, error_model="numpy")
+def cut(blocks: Blocks) -> bool:
+    """Cut each block in two where its pairs differ most, if that gains; tell whether any was."""
+    n, changed = len(blocks.label), False
+    for b in range(n):
+        m = blocks.size[b]
+        if m < SMALLEST:
+            continue
+        members = np.flatnonzero(blocks.label == b)
+        residual = residual_pairs(blocks.bits[members], blocks.count[b], blocks.weights)
+        best, evidence, other = LEAST_GAIN, 0.0, 0.0
+        away = members[:0]
+        for sign in (1.0, -1.0):
+            half = members[halves(residual, sign)]
+            k = len(half)
+            if min(k, m - k) < 2:
+                continue
+            count = np.zeros(len(blocks.weights), np.int16)
+            for j in half:
+                count += blocks.bits[j]
+            histogram, rest = np.zeros(k + 1), np.zeros(m - k + 1)
+            for r in range(len(count)):
+                histogram[count[r]] += blocks.weights[r]
+                rest[blocks.count[b, r] - count[r]] += blocks.weights[r]
+            own, of_rest = evidence_of_histogram(blocks, histogram, k), evidence_of_histogram(blocks, rest, m - k)
+            gain = own + of_rest - blocks.evidence[b] - prior_gain(k, m - k)
+            if gain > best:
+                best, away, evidence, other = gain, half, own, of_rest
+        if len(away) > 0:
+            changed, target = True, empty(blocks)
+            for j in away:
+                blocks.count[b] -= blocks.bits[j]
+                blocks.ones[b] -= blocks.pairs[j, j]
+                settle(blocks, int(j), target, evidence)
+            blocks.size[b] -= len(away)
+            blocks.evidence[b] = other
+            blocks.changed[b] = blocks.clock[0]
+    return changed
 
 
 @kept(nogil=True, error_model="numpy")
