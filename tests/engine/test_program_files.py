@@ -34,13 +34,13 @@ def test_an_opened_program_answers_as_the_circuit_does(seed, tmp_path):
     np.testing.assert_allclose(reference.log_likelihood(rows), fast.log_likelihood(rows), atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_questions_are_answered_to_the_last_bit(seed, tmp_path):
     """Logarithms of weights used to be taken once more from the weights: last digits of some answers differed."""
     rng = np.random.default_rng(seed)
     parts = [Product([Bernoulli(v, p=p) for v, p in enumerate(rng.random(4))]) for _ in range(2)]
-    heavy = rng.uniform(0.9, 1)  # the logarithm is small, and what it loses shows
-    circuit = Circuit(Sum([heavy, 1 - heavy], parts))
+    light = 0.458382436831294  # the logarithm of its logarithm's exponential is another number
+    circuit = Circuit(Sum([light, 1 - light], parts))
     save_program(circuit, tmp_path / "program")
     opened, fast = open_program(tmp_path / "program", "numba", threads=1), circuit.to("numba", threads=1)
     for target, given in (("X0=1", None), ("X1=1", "X0=1"), ("count(X0, X1, X2) >= 2", "X3=0")):
