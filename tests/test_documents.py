@@ -4,6 +4,7 @@ import re
 import runpy
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,21 @@ def test_no_document_has_a_gap_or_a_dead_link(document):
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         made_with_the_site = Path(target).parent.name == "pictures"  # the site's own test looks for these
         assert made_with_the_site or (document.parent / target).exists(), target
+
+
+def test_files_are_shown_by_lines_that_the_site_and_the_formatter_understand():
+    """A formatter takes what stands between fences of `py` for code, and `--8<--` for an expression."""
+    shown = 0
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        lines = page.read_text(encoding="utf-8").splitlines()
+        for before, line in pairwise(lines):
+            if re.search(r"-8 ?<", line):
+                found = re.fullmatch(r'--8<-- "(\S+)"', line)
+                assert found, f"{page}: {line}"
+                assert before == "``` { .py }"
+                assert (ROOT / found[1]).is_file()
+                shown += 1
+    assert shown > 6
 
 
 def test_the_survey_is_what_its_example_writes(tmp_path):

@@ -20,7 +20,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from xspn.core.logspace import safe_log
 from xspn.data.domain import Domain
 from xspn.engine.program import ProductStep, Program, Step, SumStep, ranges
 from xspn.leaves.base import Leaf
@@ -217,6 +216,7 @@ class TapeNumbers:
     """The parameters, as probabilities."""
 
     weight: FloatArray  # (edges,): 1 at products
+    log_weight: FloatArray  # the same as the program has it: taken from `weight`, last digits would differ
     bernoulli_p: FloatArray  # (Bernoulli entries, 2): of 0 and of 1
     tree_p: FloatArray  # (tree entries, 4): of (parent, own) = 00, 01, 10, 11
     count_log_w: FloatArray  # the weights of all count leaves, in logarithms: those of large leaves are very small
@@ -239,7 +239,8 @@ class Tape:
         if self.layout.parts is None:
             return None
         layout, edges = self.layout.parts
-        return Tape(layout, replace(self.numbers, weight=self.numbers.weight[edges]))
+        numbers = self.numbers
+        return Tape(layout, replace(numbers, weight=numbers.weight[edges], log_weight=numbers.log_weight[edges]))
 
     @cached_property
     def triangle_sum(self) -> FloatArray:
@@ -278,8 +279,8 @@ def tape_of(program: Program) -> Tape:
 
 def tape_numbers(program: Program, layout: TapeLayout) -> TapeNumbers:
     """Return the parameters of a program in the order of a tape: its own, or that of the program it was fitted from."""
-    weights = [np.exp(step.log_weights.ravel()) for step in program.steps if isinstance(step, SumStep)]
-    own = np.concatenate([*weights, [1.0]])  # the last one is what −1, a product's edge, reads
+    log_weights = [step.log_weights.ravel() for step in program.steps if isinstance(step, SumStep)]
+    own = np.concatenate([*log_weights, [0.0]])[layout.weight_source]  # the last one is what −1, a product's, reads
     arrays: dict[str, AnyArray] = {
         "bernoulli_p": np.empty((0, 2)),
         "tree_p": np.empty((0, 4)),
@@ -287,7 +288,7 @@ def tape_numbers(program: Program, layout: TapeLayout) -> TapeNumbers:
     }
     for _, block in program.native.values():
         arrays |= block.number_arrays()
-    return TapeNumbers(weight=own[layout.weight_source], **arrays)
+    return TapeNumbers(weight=np.exp(own), log_weight=own, **arrays)
 
 
 class _Writer:
@@ -475,6 +476,6 @@ class _Reader:
         if self.layout.op[own[0]] == Op.SUM:
             together = edges.reshape(stop - start, -1).T  # (arity, sums)
             children = self.layout.slot[self.layout.argument[together]]
-            return SumStep(start, children, safe_log(self.numbers.weight[together]), np.arange(start, stop))
+            return SumStep(start, children, np.array(self.numbers.log_weight[together]), np.arange(start, stop))
         below = self.layout.slot[self.layout.argument[edges]]
         return ProductStep(start, csr_array((np.ones(len(below)), (which, below)), shape=(stop - start, start)))

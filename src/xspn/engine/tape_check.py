@@ -34,7 +34,7 @@ def _check_types(layout: TapeLayout, numbers: TapeNumbers, steps: AnyArray) -> N
     )
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(("op", "slot", "begin", "end", "leaf", "register"), (n,)),
-        **dict.fromkeys(("argument", "fresh", "weight_source", "weight"), (edges,)),
+        **dict.fromkeys(("argument", "fresh", "weight_source", "weight", "log_weight"), (edges,)),
         **dict.fromkeys(("bernoulli_variable", "bernoulli_leaf"), (bernoullis,)),
         **dict.fromkeys(("tree_variable", "tree_parent", "tree_has_children", "tree_source"), (in_trees,)),
         "count_variable": (counted,),
@@ -45,7 +45,7 @@ def _check_types(layout: TapeLayout, numbers: TapeNumbers, steps: AnyArray) -> N
         "steps": (len(steps), 2),
     }
     types = {"op": np.uint8, "fresh": np.bool_, "tree_has_children": np.bool_}
-    types |= dict.fromkeys(("weight", "bernoulli_p", "tree_p", "count_log_w"), np.float64)
+    types |= dict.fromkeys(("weight", "log_weight", "bernoulli_p", "tree_p", "count_log_w"), np.float64)
     arrays = {**vars(layout), **vars(numbers), "steps": steps}
     for name, shape in shapes.items():
         found, expected = arrays[name], np.dtype(types.get(name, np.int64))
@@ -153,6 +153,8 @@ def _check_numbers(layout: TapeLayout, numbers: TapeNumbers) -> None:
         _expect(((values >= 0) & (values <= 1 + TOLERANCE)).all(), f"{name}: expected probabilities from 0 to 1")
     sums = np.flatnonzero(layout.op == Op.SUM)
     edges, which = ranges(layout.begin[sums], layout.end[sums])
+    same = abs(np.exp(numbers.log_weight) - numbers.weight) <= TOLERANCE * numbers.weight
+    _expect(bool(same.all()), "log_weight: expected the logarithms of the weights")
     total = np.bincount(which, weights=numbers.weight[edges], minlength=len(sums))
     _expect((abs(total - 1) <= 2 * TOLERANCE).all(), "weight: expected weights that sum to 1")
     pairs = [numbers.bernoulli_p, numbers.tree_p[:, :2], numbers.tree_p[:, 2:]]

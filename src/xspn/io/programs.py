@@ -21,7 +21,7 @@ from xspn.io.container import mapped, packed_file, unpacked_file
 from xspn.io.json_format import UNUSABLE, columns_in_head, columns_of_head, head_of_columns, shown_error
 from xspn.questions.queries import Evaluator
 
-FORMAT, SCHEMA = "xspn-program", 2
+FORMAT, SCHEMA = "xspn-program", 3
 
 
 def save_program(circuit: Circuit, path: str | os.PathLike[str]) -> None:
