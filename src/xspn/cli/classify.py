@@ -37,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
     target = matching(args.target, circuit.schema.shown_names, "--target")[0]
     domain = circuit.domains[target]
     if domain is None or domain.cardinality is None:
-        raise DataError(f"--target: {args.target!r} {'is not in the model' if domain is None else 'is real'}")
+        why = "is not in the model" if domain is None else "is real; classes are needed"
+        raise DataError(f"--target: {args.target!r} {why}")
     table = read_table(args.table, args)
     codes = table.encoded_by(circuit.schema, absent_is_missing=[circuit.schema.shown_name(target)])
     labels = [circuit.schema.label(target, code) for code in range(domain.cardinality)]
