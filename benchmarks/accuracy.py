@@ -1,4 +1,4 @@
-"""How good models are: one circuit, `XSPN(quality="best")`, what each part of it adds; all against their bars.
+"""How good models are: one circuit, `XSPN(quality="best")`, what each part adds, how small it may be; against bars.
 
     XSPN_DATA=../shared/data python benchmarks/accuracy.py [PART ...] [--only NAME ...] [--seeds N]
 

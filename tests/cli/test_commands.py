@@ -74,6 +74,15 @@ def test_fit_tells_the_blocks_that_show_tells(run, survey, tmp_path):
     assert {own["node"] for own in found} == set(shown)
 
 
+def test_fit_of_few_parameters(run, survey, tmp_path):
+    common = ("fit", survey, "--exclude", "name", "-o", tmp_path / "m.json", "--n-estimators", "3")
+    whole = answer(run, *common)["parameters"]
+    assert answer(run, *common, "--max-parameters", "12")["parameters"] <= 12 < whole
+    code, _, err = run(*common, "--max-parameters", "3")
+    assert code == 2
+    assert "max_parameters: expected at least 8, which independent columns have, found 3" in err
+
+
 def test_fit_on_a_device(run, survey, tmp_path):
     pytest.importorskip("torch")
     common = ("fit", survey, "--exclude", "name", "-o", tmp_path / "m.json", "--quality", "balanced")

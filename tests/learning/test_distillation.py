@@ -253,3 +253,10 @@ def test_estimators_refuse_a_limit_before_they_learn():
             XSPN(max_parameters=wrong).fit(X)
     with pytest.raises(ParameterError, match="max_parameters: expected at least 8, which independent columns have"):
         XSPN(max_parameters=7).fit(X)
+
+
+def test_tables_out_of_core_are_refused(monkeypatch):
+    dask = pytest.importorskip("dask.array")
+    monkeypatch.setattr("xspn.distributed.gathering.is_small", lambda X: False)
+    with pytest.raises(ParameterError, match=r"max_parameters: models of tables that are not in memory .* sample"):
+        XSPN(max_parameters=20).fit(dask.from_array(rows_of_blocks(100, 0), chunks=(50, 8)))

@@ -70,7 +70,7 @@ def test_what_a_page_cannot_hold_is_refused_by_name(tmp_path, monkeypatch):
     with pytest.raises(QueryError, match=r"Exchangeable over .*207025 classes"):
         Circuit(leaf).explore(tmp_path / "page.html")
     monkeypatch.setattr(payload, "MOST_EDGES", 1)
-    with pytest.raises(QueryError, match=r"2 edges \(3 parameters\), more than the 1 edges .* n_estimators"):
+    with pytest.raises(QueryError, match=r"2 edges \(3 parameters\), more than the 1 edges .* max_parameters"):
         small().explore(tmp_path / "page.html")
     monkeypatch.setattr(payload, "MOST_EDGES", 10)
     monkeypatch.setattr(payload, "MOST_CELLS", 5)

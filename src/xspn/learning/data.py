@@ -107,3 +107,18 @@ def merged(keys: AnyArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return first[order], np.asarray(np.bincount(place[which.ravel()], weights=weights), dtype=np.float64)
+
+
+def different_rows(rows: AnyArray, weights: FloatArray) -> tuple[AnyArray, FloatArray]:
+    """Return each row once, in order of appearance, with the sum of the weights of all that are equal to it.
+
+    Examples:
+        >>> rows, weights = different_rows(np.array([[0.0, np.nan], [1.0, 1.0], [0.0, np.nan]]), np.ones(3))
+        >>> rows.tolist(), weights.tolist()
+        ([[0.0, nan], [1.0, 1.0]], [2.0, 1.0])
+    """
+    if rows.size == 0:
+        return rows, weights
+    whole = np.ascontiguousarray(rows)
+    first, own = merged(whole.view(np.dtype((np.void, whole.itemsize * whole.shape[1]))).ravel(), weights)
+    return whole[first], own

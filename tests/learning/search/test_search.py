@@ -56,6 +56,14 @@ def factors(n_rows: int, seed: int) -> np.ndarray:
     return (rng.normal(size=(n_rows, 4)) @ FACTORS + rng.normal(size=(n_rows, 30)) > 0).astype(np.uint8)
 
 
+def test_equal_validation_rows_are_one_of_their_number() -> None:
+    rows = blocks(300, 1)
+    folded = ValidationRows.of(rows)
+    assert len(folded.rows) == len(np.unique(rows, axis=0)) < len(rows) == folded.weights.sum()
+    graph = Graph(Product([Bernoulli(v, p=0.1 + 0.1 * v) for v in range(8)]))
+    assert folded.score(graph) == pytest.approx(ValidationRows(rows, np.ones(300)).score(graph))
+
+
 def test_settings_contain_the_one_that_was_asked_for_first() -> None:
     found = BUDGETS["best"].settings(LearnConfig(min_instances=33), BinaryData.of(blocks(50, 0)))
     assert found[0] == LearnConfig(min_instances=33, leaf_learner="sparse")

@@ -17,6 +17,7 @@ from xspn.graph.graph import Graph, summarize
 from xspn.graph.nodes import Node, Product
 from xspn.graph.transform import simplify
 from xspn.inference import queries
+from xspn.learning.data import different_rows
 from xspn.learning.distillation.flows import Flows
 from xspn.learning.distillation.loosening import Loosenings, loosened
 from xspn.learning.distillation.pruning import Cuts
@@ -74,14 +75,8 @@ def distill(
     if summarize(graph).parameters <= most:
         return graph
     start = Graph(simplify(graph.root), graph.n_variables)
-    known = None if validation is None else _different(*validation)
-    return _Distiller(start, *_different(rows, weights), seed, smoothing, known).smaller(most)
-
-
-def _different(rows: AnyArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return each row once, with the weight of all that are equal to it."""
-    found, which = np.unique(np.asarray(rows, dtype=np.float64), axis=0, return_inverse=True)
-    return found, np.asarray(np.bincount(which.ravel(), weights, minlength=len(found)), dtype=np.float64)
+    known = None if validation is None else different_rows(*validation)
+    return _Distiller(start, *different_rows(rows, weights), seed, smoothing, known).smaller(most)
 
 
 def independent(graph: Graph) -> Graph:
@@ -105,11 +100,11 @@ class _Distiller:
     """A large circuit, and the rows that tell what must stay of it."""
 
     large: Graph
-    rows: FloatArray
+    rows: AnyArray
     weights: FloatArray
     seed: int
     smoothing: float
-    known: tuple[FloatArray, FloatArray] | None
+    known: tuple[AnyArray, FloatArray] | None
 
     def smaller(self, most: int) -> Graph:
         """Return the smaller circuit that does best on validation rows."""
@@ -126,7 +121,7 @@ class _Distiller:
         return max(found, key=self._score)
 
     @cached_property
-    def validation(self) -> tuple[FloatArray, FloatArray]:
+    def validation(self) -> tuple[AnyArray, FloatArray]:
         """The validation rows: given, or drawn from the large circuit."""
         if self.known is not None:
             return self.known
@@ -134,10 +129,10 @@ class _Distiller:
         return drawn, np.ones(len(drawn))
 
     @cached_property
-    def both(self) -> tuple[FloatArray, FloatArray]:
+    def both(self) -> tuple[AnyArray, FloatArray]:
         """Training rows and rows drawn from the large circuit, in random order."""
         drawn = self._drawn(0, MOST_SAMPLED)
-        rows = np.concatenate([self.rows, drawn])
+        rows = np.concatenate([np.asarray(self.rows, dtype=np.float64), drawn])
         weights = np.concatenate([self.weights, np.ones(len(drawn))])
         order = np.random.default_rng(self.seed).permutation(len(rows))
         return rows[order], weights[order]
@@ -151,7 +146,7 @@ class _Distiller:
         """Return of how many rows a pass over a circuit does not take too long."""
         return int(np.clip(CELLS / max(summarize(graph).parameters, 1), min(FEWEST_ROWS, most), most))
 
-    def _some(self, graph: Graph) -> tuple[FloatArray, FloatArray]:
+    def _some(self, graph: Graph) -> tuple[AnyArray, FloatArray]:
         rows, weights = self.both
         n = self._affordable(graph, len(rows))
         return rows[:n], weights[:n]

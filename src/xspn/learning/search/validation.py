@@ -8,6 +8,7 @@ from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.errors import DataError
 from xspn.engine import Automatic, compile_graph
 from xspn.graph.graph import Graph
+from xspn.learning.data import different_rows
 from xspn.learning.source import TrainingData
 
 FRACTION = 0.15
@@ -23,8 +24,8 @@ class ValidationRows:
 
     @classmethod
     def of(cls, rows: AnyArray) -> "ValidationRows":
-        """Return rows that count once each."""
-        return cls(rows, np.ones(len(rows)))
+        """Return rows that count once each; equal ones are one row of their number."""
+        return cls(*different_rows(rows, np.ones(len(rows))))
 
     def row_scores(self, graph: Graph) -> FloatArray:
         """Return the log-likelihood of each row."""
