@@ -4,14 +4,28 @@ import hashlib
 import json
 import resource
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
 
-from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum, load, save
+from xspn import (
+    Bernoulli,
+    Categorical,
+    ChowLiu,
+    Circuit,
+    Exchangeable,
+    Gaussian,
+    Product,
+    Sum,
+    XSPNError,
+    load,
+    read_table,
+    save,
+)
 from xspn.core.errors import DataTypeError, FormatError
 from xspn.data.schema import Schema
-from xspn.io import from_json, to_json
+from xspn.io import from_json, open_program, save_program, to_json
 from xspn.io.json_format import from_json_with_notes
 from xspn.statistics import Blocks
 
@@ -393,3 +407,23 @@ def test_deep_or_long_content_anywhere(change):
     with pytest.raises(FormatError) as refused:
         from_json(altered(change))
     assert len(str(refused.value)) < 2000
+
+
+@pytest.mark.parametrize("path", [None, 5, b"model.json", ["model.json"], "a\0b"])
+def test_what_can_be_no_path(path):
+    for use in (
+        load,
+        open_program,
+        partial(save, CIRCUIT),
+        partial(save_program, CIRCUIT),
+        CIRCUIT.explore,
+        read_table,
+    ):
+        with pytest.raises(XSPNError, match="path"):
+            use(path)
+
+
+@pytest.mark.parametrize("text", [None, 5, ["{}"]])
+def test_what_can_be_no_text(text):
+    with pytest.raises(DataTypeError, match="expected a JSON text"):
+        from_json(text)

@@ -12,6 +12,7 @@ import numpy as np
 from xspn.core.arrays import FloatArray
 from xspn.core.checks import weights_of_rows
 from xspn.core.errors import ParameterError, QueryError
+from xspn.core.files import path_of
 from xspn.core.random import RandomState, generator
 from xspn.data.attributes import attributes_of
 from xspn.data.domain import Domain, Labels
@@ -685,7 +686,7 @@ class Circuit(Queries):
         """
         rows = None if data is None else np.asarray(self._schema.encode(data, "data"), dtype=np.float64)
         scores = None if rows is None else self.backend.log_likelihood(rows, self.names, "data")
-        place = Path(path)
+        place = path_of(path, "explore")
         write_page(place, self._graph, self._schema, title or place.stem, rows, scores, source)
         return place
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xspn import XSPN, exchangeable_groups
+from xspn import XSPN, exchangeable_groups, read_table
 from xspn.core import memory
 from xspn.core.errors import MemoryLimitError, XSPNError
 from xspn.data.domain import Domain
@@ -85,6 +85,13 @@ def test_a_text_that_does_not_fit_is_refused_before_it_is_cut_into_cells(monkeyp
     monkeypatch.setattr(memory, "available_memory", lambda: 9_000_000)
     with pytest.raises(MemoryLimitError, match=r"t.csv: reading 1,200,004 characters .* about 500,000 would fit"):
         parse_csv("a,b\n" + "0,1\n" * 300_000, "t.csv")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no device that never ends")
+def test_a_table_that_never_ends_is_refused_before_it_has_taken_all_memory(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 50_000_000)
+    with pytest.raises(MemoryLimitError, match=r"/dev/zero: reading [\d,]+ bytes of text and what follows needs"):
+        read_table("/dev/zero")
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,13 @@ def test_wrong_invocations(path, tmp_path, capsys, arguments, words):
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize("token", [b"short", b"\xff\0" * 20, b"a" * (1 << 17), "né".encode() * 20])
+def test_a_file_that_holds_no_token(path, tmp_path, capsys, token):
+    (tmp_path / "token").write_bytes(token)
+    assert main(["serve", str(path), "--token-file", str(tmp_path / "token")]) == 2
+    assert "expected a token of at least 16" in capsys.readouterr().err
+
+
 def test_short_tokens_and_taken_ports(path, capsys, monkeypatch):
     monkeypatch.setenv("XSPN_TOKEN", "short")
     assert main(["serve", str(path)]) == 2

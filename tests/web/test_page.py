@@ -191,3 +191,10 @@ def test_large_circuits_are_shown_without_asking_them():
 
     leaves = [Bernoulli(i, p=0.5) for i in range(60_000)]
     assert "60,000 variables" in Refusing(Sum([1.0], [Product(leaves)]))._repr_html_()
+
+
+def test_names_of_files_that_are_no_text_are_shown_as_they_can_be(tmp_path):
+    place = Circuit(Bernoulli(0, p=0.5)).explore(tmp_path / "page\udcff.html", source="model\udcff.json")
+    text = place.read_text(encoding="utf-8")
+    assert "<title>page\\udcff</title>" in text
+    assert "model\\\\udcff.json" in text  # as JSON has it

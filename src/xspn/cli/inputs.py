@@ -117,10 +117,10 @@ def say_notes(notes: Sequence[str], hint: str = "") -> None:
 
 def read_model(path: str) -> "tuple[Circuit, dict[str, Any]]":
     """Read a circuit and its notes; "-" is standard input."""
-    from xspn.io.files import load_with_notes, model_of_content
+    from xspn.io.files import bounded, load_with_notes, model_of_content
 
     if path == STDIN:
-        return model_of_content(sys.stdin.buffer.read(), "standard input")
+        return model_of_content(bounded(sys.stdin.buffer, "standard input"), "standard input")
     if Path(path).is_dir():
         raise DataError(f"{path}: expected a model file, found a folder")
     return load_with_notes(path)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from xspn.core.errors import ParameterError
 
-LEAST_TOKEN = 16  # letters
+LEAST_TOKEN, LONGEST_TOKEN = 16, 1 << 16  # letters
 MOST = 10**9  # of any limit: what is larger is none
 MOST_WORKERS = 1000
 
@@ -77,10 +77,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _token(path: str | None) -> str | None:
     """Return the token of a file, or that of the environment."""
-    token = os.environ.get("XSPN_TOKEN") if path is None else Path(path).read_text(encoding="utf-8")
+    token = os.environ.get("XSPN_TOKEN") if path is None else _of_file(path)
     if token is None:
         return None
     source, own = "XSPN_TOKEN" if path is None else path, token.strip()
-    if len(own) < LEAST_TOKEN or not own.isascii() or not own.isprintable() or " " in own:
-        raise ParameterError(f"{source}: expected a token of at least {LEAST_TOKEN} ASCII letters without spaces")
+    if not LEAST_TOKEN <= len(own) <= LONGEST_TOKEN or not own.isascii() or not own.isprintable() or " " in own:
+        raise ParameterError(f"{source}: expected a token of at least {LEAST_TOKEN} ASCII letters, without spaces")
     return own
+
+
+def _of_file(path: str) -> str:
+    with Path(path).open("rb") as stream:
+        return stream.read(LONGEST_TOKEN + 1).decode("utf-8", "replace")  # what replaces is not ASCII, and refused

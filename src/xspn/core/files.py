@@ -9,6 +9,24 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
+from xspn.core.errors import DataTypeError, ParameterError
+
+
+def path_of(path: Any, what: str) -> Path:
+    """Return the path of a file, or refuse what can be none.
+
+    Examples:
+        >>> path_of(5, "load")
+        Traceback (most recent call last):
+        ...
+        xspn.core.errors.DataTypeError: load: expected the path of a file, found 5
+    """
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise DataTypeError(f"{what}: expected the path of a file, found {path!r:.60}")
+    if "\0" in os.fspath(path):
+        raise ParameterError(f"{what}: a zero byte in the path {os.fspath(path)!r:.80}")
+    return Path(path)
+
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from xspn.core.checks import is_missing, suggestion
 from xspn.core.errors import DataError, ParameterError
+from xspn.core.files import path_of
 from xspn.data.files import ReadOptions, read_table_file
 from xspn.data.schema import Attributes, Schema
 
@@ -32,7 +33,7 @@ def attributes_of(source: Any, names: Sequence[str], row_names: Sequence[str] | 
         (('party', ('left', None, 'right')),)
     """
     if isinstance(source, str | os.PathLike):
-        return _of_file(os.fspath(source), names, row_names or ())
+        return _of_file(str(path_of(source, "attributes")), names, row_names or ())
     if not isinstance(source, Mapping) or not all(isinstance(own, Mapping) for own in source.values()):
         raise ParameterError("attributes: expected the path of a table, or a mapping {attribute: {column: value}}")
     found = []

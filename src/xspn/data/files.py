@@ -14,10 +14,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from xspn.core.checks import first_double, is_missing, one_of, whole_number
 from xspn.core.errors import DataError, ParameterError, TableWarning, counted, default_name
+from xspn.core.files import path_of
 from xspn.core.memory import need_memory
 from xspn.data.binary_files import excel_rows, npz_columns, parquet_columns, unpacked
 from xspn.data.decimals import DECIMALS, NUMBER, is_comma_number, with_decimal_points
@@ -41,6 +42,7 @@ STDIN = "-"
 DELIMITERS = (",", ";", "\t", "|")
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None")
 LARGE = 1_000_000  # characters
+BLOCK = 1 << 24  # bytes that are read at once
 BYTES_OF_CHARACTER = 18  # of memory, while cells are text; as measured
 NO_COLUMNS = LongColumns()
 LOOKED_AT = 100  # rows, to find the delimiter and the header
@@ -143,7 +145,7 @@ def read_table_file(path: str, options: ReadOptions | None = None) -> TableFile:
     """Return the table of a file: Excel, Parquet and npz by their endings, text otherwise; "-" is standard input."""
     own = options or ReadOptions()
     if path == STDIN:
-        return _text(sys.stdin.buffer.read(), "standard input", own)
+        return _text(_content(sys.stdin.buffer, "standard input"), "standard input", own)
     file = Path(path)
     if file.is_dir():
         raise DataError(f"{path}: expected a file, found a folder")
@@ -156,7 +158,8 @@ def read_table_file(path: str, options: ReadOptions | None = None) -> TableFile:
         return _table_of_rows(excel_rows(file, own.sheet), path, own, (*MISSING, *own.missing))
     if ending == ".xls":
         raise DataError(f"{path}: an Excel file of before 2007; save it as .xlsx or CSV")
-    return _text(file.read_bytes(), path, own)
+    with file.open("rb") as stream:
+        return _text(_content(stream, path), path, own)
 
 
 def read_path(path: str | os.PathLike[str], what: str, options: ReadOptions | None = None) -> TableFile:
@@ -165,7 +168,7 @@ def read_path(path: str | os.PathLike[str], what: str, options: ReadOptions | No
     What is recognized is told by a `TableWarning`.
     """
     try:
-        found = read_table_file(os.fspath(path), options)
+        found = read_table_file(str(path_of(path, what)), options)
     except OSError as error:
         raise DataError(f"{what}: {path!s}: {(error.strerror or str(error)).lower()}") from error
     return _said(found)
@@ -176,6 +179,24 @@ def _said(found: TableFile) -> TableFile:
     for note in found.notes:
         warnings.warn(note, TableWarning, stacklevel=4)
     return found
+
+
+def _content(stream: BinaryIO, source: str) -> bytes:
+    """Return the content of a file, or of what never ends, which is refused before it has taken all memory."""
+    parts: list[bytes] = []
+    size = told = 0
+    while part := stream.read(BLOCK):
+        parts.append(part)
+        size += len(part)
+        if size >= 2 * max(told, LARGE):
+            told = size
+            # No encoding takes more than four bytes for a character; the bytes themselves are joined, too.
+            need_memory(
+                (BYTES_OF_CHARACTER / 4 + 1) * size,
+                f"{source}: reading {size:,} bytes of text and what follows",
+                lambda available: "take fewer rows or columns, or convert it to Parquet or npz",
+            )
+    return b"".join(parts)
 
 
 def _text(content: bytes, source: str, options: ReadOptions) -> TableFile:

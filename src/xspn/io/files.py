@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from xspn.circuit import Circuit
 from xspn.core.errors import DataTypeError, FormatError, ParameterError
-from xspn.core.files import write_parts
+from xspn.core.files import path_of, write_parts
 from xspn.data.provenance import Provenance
 from xspn.inference.uncertainty import NodeCounts
 from xspn.io import jpc_format, psdd_format, spn_format
@@ -91,7 +91,8 @@ def save(circuit: Circuit, path: str | os.PathLike[str], notes: Notes | None = N
     if not isinstance(circuit, Circuit):
         hint = "; pass its circuit_, or use xspn.save, which keeps estimators" if hasattr(circuit, "circuit_") else ""
         raise DataTypeError(f"save: expected a Circuit, found {type(circuit).__name__}{hint}")
-    form = format_of_name(path)
+    place = path_of(path, "save")
+    form = format_of_name(place)
     with _collector_paused():
         parts = form.write(circuit, notes_of(circuit, notes))
         second = None if form.beside is None else form.beside[1](circuit)
@@ -101,8 +102,8 @@ def save(circuit: Circuit, path: str | os.PathLike[str], notes: Notes | None = N
         hint = f"; give the file a name that ends in {' or '.join(larger)}" if larger else ""
         raise ParameterError(f"save: {size:,} bytes, more than the {form.most_bytes:,} that are read back{hint}")
     if form.beside is not None and second is not None:
-        write_parts(Path(path).with_suffix(form.beside[0]), second)
-    write_parts(Path(path), parts)
+        write_parts(place.with_suffix(form.beside[0]), second)
+    write_parts(place, parts)
 
 
 def format_of_name(path: str | os.PathLike[str]) -> ModelFormat:
@@ -125,14 +126,14 @@ def load(path: str | os.PathLike[str]) -> Circuit:
 
 def load_with_notes(path: str | os.PathLike[str]) -> tuple[Circuit, Notes]:
     """Read a circuit and the notes that were saved with it."""
-    file = Path(path)
+    file = path_of(path, "load")
     with file.open("rb") as stream:
-        content = _bounded(stream, str(file))
+        content = bounded(stream, str(file))
     second = _second_file(file, content)
     if second is None:
         return model_of_content(content, str(file))
     with second.open("rb") as stream:
-        return model_of_content(content, str(file), _bounded(stream, str(second)), str(second))
+        return model_of_content(content, str(file), bounded(stream, str(second)), str(second))
 
 
 def files_of(path: str | os.PathLike[str]) -> list[Path]:
@@ -152,11 +153,14 @@ def _second_file(file: Path, content: bytes) -> Path | None:
     return second if second is not None and second.is_file() and second != file else None
 
 
-def _bounded(stream: BinaryIO, source: str) -> bytes:
+def bounded(stream: BinaryIO, source: str) -> bytes:
     """Return the content of a file, or of a pipe, that is no larger than models can be."""
     parts = [stream.read(max(len(form.magic) for form in FORMATS))]
     most = format_of_content(parts[0]).most_bytes
-    size = os.fstat(stream.fileno()).st_size
+    try:
+        size = os.fstat(stream.fileno()).st_size
+    except OSError:  # no file of the system: it is as large as what is read
+        size = 0
     while size <= most and (part := stream.read(1 << 24)):
         parts.append(part)
         size = max(size, sum(map(len, parts)))

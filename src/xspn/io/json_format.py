@@ -42,7 +42,7 @@ from math import inf
 from typing import Any, NoReturn
 
 from xspn.circuit import Circuit
-from xspn.core.errors import FormatError, XSPNError
+from xspn.core.errors import DataTypeError, FormatError, XSPNError
 from xspn.data.domain import Domain
 from xspn.data.schema import Schema
 from xspn.graph.graph import Graph, from_records
@@ -74,6 +74,8 @@ _SUM_KEYS, _PRODUCT_KEYS = {"type", "children", "weights"}, {"type", "children"}
 
 def parse_json(text: str | bytes, source: str) -> Any:
     """Return the content of a JSON text within the limits, or say where the text is damaged."""
+    if not isinstance(text, str | bytes):
+        raise DataTypeError(f"{source}: expected a JSON text, found {type(text).__name__}")
     if len(text) > LARGEST_TEXT:
         raise FormatError(
             f"{source}: {len(text):,} bytes of JSON, more than the {LARGEST_TEXT:,} that are read; "

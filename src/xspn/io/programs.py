@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.arrays import AnyArray
 from xspn.core.errors import FormatError
-from xspn.core.files import write_parts
+from xspn.core.files import path_of, write_parts
 from xspn.data.domain import Domain
 from xspn.engine import chosen_backend
 from xspn.engine.tape import Tape, TapeLayout, TapeNumbers, program_of, tape_of
@@ -51,7 +50,7 @@ def save_program(circuit: Circuit, path: str | os.PathLike[str]) -> None:
         "selective": circuit.max_product_is_exact(),
         "families": families,
     }
-    write_parts(Path(path), packed_file(head, arrays))
+    write_parts(path_of(path, "save_program"), packed_file(head, arrays))
 
 
 def open_program(
@@ -68,7 +67,7 @@ def open_program(
     are checked first, which reads the file once, at a few hundred megabytes a second. Replace such a file by
     `save_program` or by renaming another; a program that writes into it in place takes it from under its readers.
     """
-    file = Path(path)
+    file = path_of(path, "open_program")
     if file.is_dir():
         raise FormatError(f"{file}: a folder; programs are single files now, write it again with save_program")
     head, arrays = unpacked_file(mapped(file), str(file), FORMAT, SCHEMA)

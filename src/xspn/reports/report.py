@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError, ParameterError, counted, printable
-from xspn.core.files import write_text
+from xspn.core.files import path_of, write_text
 from xspn.core.names import listed, shortened
 from xspn.estimators.base import DensityEstimator
 from xspn.inference.segments import ALL_ROWS, MOST_GROUPS, MOST_MARKS, Segments, rows_in_words
@@ -78,7 +78,7 @@ class Report:
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the report: Markdown if the name ends in `.md`, HTML if it ends in `.html`."""
-        place = Path(path)
+        place = path_of(path, "report")
         check_ending(place)
         write_text(place, self.markdown() if place.suffix.lower() == ".md" else self.html())
         return place
@@ -129,7 +129,7 @@ def report(
         ['this model', 'a Chow-Liu tree', 'independent columns']
     """
     if path is not None:
-        check_ending(Path(path))
+        check_ending(path_of(path, "report"))
     circuit, codes = _rows_of(model, X, "X")
     if len(codes) == 0:
         raise DataError("X: found 0 rows; a report needs some")

@@ -11,6 +11,7 @@ from typing import Any
 
 from xspn._version import __version__
 from xspn.core.arrays import FloatArray
+from xspn.core.errors import printable
 from xspn.core.files import write_text
 from xspn.data.schema import Schema
 from xspn.graph.graph import Graph
@@ -52,6 +53,7 @@ def page(
         scores: The log-likelihood of each of these rows.
         source: The model's file, as the page names it in commands.
     """
+    title, source = printable(str(title)), printable(str(source))  # names of files may hold what no text has
     model = {**model_payload(graph, schema, rows, scores), "title": title, "source": source, "version": __version__}
     return _filled(escape(title), json_for_script(model))
 
