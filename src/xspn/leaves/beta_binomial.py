@@ -250,9 +250,9 @@ def log_weights_of(
     return np.asarray(of_ones + of_zeros[..., ::-1] - of_all[..., -1:], dtype=np.float64)
 
 
-def _of_draws(terms: FloatArray) -> FloatArray:
+def _of_draws(terms: AnyArray) -> FloatArray:
     """Return the sums of the first t terms, t = 0..n."""
-    return np.concatenate([[0.0], np.cumsum(terms)])
+    return np.asarray(np.concatenate([[0.0], np.cumsum(terms)]), dtype=np.float64)
 
 
 def _only_counts(statistic: Statistic | None) -> None:
