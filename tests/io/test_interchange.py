@@ -124,7 +124,8 @@ def test_files_are_known_by_their_content(tmp_path):
 def test_commands_take_them(tmp_path, capsys):
     table = tmp_path / "answers.csv"
     table.write_text("a,b,c\n" + "1,1,0\n0,0,1\n1,0,1\n" * 20, encoding="utf-8")
-    assert command_line(["fit", str(table), "-o", str(tmp_path / "model.jpc")]) == 0
+    assert command_line(["fit", str(table), "-o", str(tmp_path / "model.json")]) == 0
+    assert command_line(["convert", str(tmp_path / "model.json"), "-o", str(tmp_path / "model.jpc")]) == 0
     assert command_line(["query", str(tmp_path / "model.jpc"), "--given", "X0=1", "--ask", "X1"]) == 0
     assert command_line(["sample", str(tmp_path / "model.jpc"), "-n", "3"]) == 0
     capsys.readouterr()

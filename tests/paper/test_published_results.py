@@ -53,9 +53,10 @@ def test_the_papers_model_of_the_exam_is_as_good_as_published(published):
 
 @pytest.mark.parametrize("name", ["exam", "senate"])
 def test_real_votes_are_scored_better_than_by_the_published_program(published, name):
+    """In the mean of ten seeds: on the senate's few rows one seed differs from another by a quarter of a nat."""
     data = published(name)
-    model = XSPN(random_state=0).fit(data.train, X_valid=data.valid)
-    scores = model.score_samples(data.test)
+    models = [XSPN(random_state=seed).fit(data.train, X_valid=data.valid) for seed in range(10)]
+    scores = np.array([model.score_samples(data.test) for model in models])
     assert np.isfinite(scores).all()
     assert scores.mean() >= LIKELIHOODS[name].xspn
-    assert model.valid_score_ == pytest.approx(model.score(data.valid))
+    assert models[0].valid_score_ == pytest.approx(models[0].score(data.valid))

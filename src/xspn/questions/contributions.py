@@ -113,7 +113,7 @@ class Contributions:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
+    return f"{round(value, 3) + 0.0:+.3f}".replace("-", "−")  # what rounds to zero has no sign of its own
 
 
 def contributions(
