@@ -152,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
     save(learned.circuit, args.output, notes=notes)
     if args.json:
         return print_json({"model": args.output, **report})
-    _print(report, args.output)
+    _print(report, args.output, args.max_parameters is not None)
     return 0
 
 
@@ -211,19 +211,20 @@ def _fraction(text: str) -> float | None:
         return None
 
 
-def _print(report: dict[str, Any], path: str) -> None:
+def _print(report: dict[str, Any], path: str, distilled: bool) -> None:
     """Print what was learned for people."""
     from xspn.inference.segments import rows_in_words
     from xspn.learning.search.components import ComponentSummary
 
     types = ", ".join(f"{count} {name}" for name, count in report["variables"].items())
     held_out = f" + {report['held_out_rows']:,} held out" if report["held_out_rows"] else ""
+    made = "distilled from" if distilled else "made of"
     facts = [
         ("rows", f"{report['rows']:,}{held_out}"),
         ("variables", f"{sum(report['variables'].values())} ({types})"),
         ("missing", f"{report['missing_cells']:,} cells"),
         ("circuit", f"{counted(report['nodes'], 'node')}, {counted(report['parameters'], 'parameter')}"),
-        *(("made of" if k == 0 else "", str(ComponentSummary(**part))) for k, part in enumerate(report["parts"])),
+        *((made if k == 0 else "", str(ComponentSummary(**part))) for k, part in enumerate(report["parts"])),
         ("model file", path),
     ]
     print_facts(facts)

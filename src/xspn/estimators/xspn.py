@@ -406,10 +406,11 @@ class XSPN(SegmentTransformer, LearnerParameters):
         text = super().explain(most, names, full)
         if full and self.trace_.entries:
             text = f"{text}\n{decisions_in_words(self.trace_)}"
+        made = "Made of" if self.max_parameters is None else "Distilled from"
         if hasattr(self, "search_"):
-            return f"Made of {'; '.join(map(str, self.search_.components))}.\n{text}"
+            return f"{made} {'; '.join(map(str, self.search_.components))}.\n{text}"
         if self.n_estimators > 1:
-            return f"Made of {self.n_estimators} circuits, whose contexts may be alike.\n{text}"
+            return f"{made} {self.n_estimators} circuits, whose contexts may be alike.\n{text}"
         return text
 
     def _reasons(self, schema: Schema) -> Mapping[int, Reason]:
