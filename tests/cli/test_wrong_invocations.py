@@ -41,6 +41,11 @@ def files(tmp_path, survey, model, monkeypatch):
         "foreign.json": '{"hello": 1}',
         "notes.txt": "these are my notes\n",
         "future.json": text.replace('"schema": 2', '"schema": 99', 1),
+        "superscripts.csv": "ka,kb\n" + "²,³\n³,²\n" * 15,
+        "digits.csv": f"ka,kb\n{'9' * 5000},1\n2,3\n" + "".join(f"{'9' * 5000}{i},{i}\n" for i in range(30)),
+        "steps.csv": "ka,kb\n" + "1000000000,3\n5,99999\n" * 10,
+        "joined.csv": "a,b\n1,0\n0,1\n" * 6,
+        "samples.data": '[\n{"a": 1, "b": 0},\n{"a": 0, "b": 1}\n]\n',
         "notable.npz": "no npz at all",
         "notable.parquet": "no parquet at all",
     }
@@ -108,6 +113,38 @@ WRONG = {
     "a domain of no column": ([*FIT, *OUT, "--domains", "hot=real"], "--domains: there is no column 'hot'"),
     "an unknown domain": ([*FIT, *OUT, "--domains", "hot_topic=reel"], "found 'reel'"),
     "text as real": ([*FIT, *OUT, "--domains", "hot_topic=real"], "expected numbers, found 'no' at line 2"),
+    "a type said twice": (
+        [*FIT, *OUT, "--domains", "attends_1=real", "attends_1=binary"],
+        "--domains: 'attends_1' is both 'real' and 'binary'; say one of them",
+    ),
+    "superscripts as a scale": (
+        ["fit", "superscripts.csv", *OUT, "--domains", "k*=ordinal"],
+        "expected whole numbers from 0 in 'k*'",
+    ),
+    "thousands of digits as a scale": (
+        ["fit", "digits.csv", *OUT, "--domains", "k*=ordinal"],
+        "expected numbers below 1024 as the steps that the columns 'k*' share, found inf",
+    ),
+    "thousands of digits": (["fit", "digits.csv", *OUT], "expected a finite number, found inf at line 2, column 'ka'"),
+    "a scale of a billion steps": (
+        ["fit", "steps.csv", *OUT, "--domains", "k*=ordinal"],
+        "expected numbers below 1024 as the steps that the columns 'k*' share, found 1e+09",
+    ),
+    "lines that end cells": (
+        [*FIT, *OUT, "--delimiter", "\n"],
+        "--delimiter: expected one character, not one that ends",
+    ),
+    "names that were not seen": (
+        ["fit", "joined.csv", *OUT],
+        "found 'a' at line 1, column 'X0'; say so if the first line holds names (on the command line: --header)",
+    ),
+    "a model as a table": (["fit", "model.json", *OUT], "model.json: JSON, or a model; tables are CSV"),
+    "samples as a table": (["test", "samples.data"], "samples.data: JSON, or a model; tables are CSV"),
+    "more rows than there can be": (
+        ["sample", "model.json", "-n", "9" * 30],
+        "rows of 8 columns needs about",
+    ),
+    "a folder to be as the output": ([*FIT, "-o", "models/"], "'models/': expected the name of a file to write to"),
     "a fraction above one": ([*FIT, *OUT, "--valid", "1.5"], "--valid: expected a fraction between 0 and 1"),
     "a fraction of nothing": ([*FIT, *OUT, "--valid", "0.0001"], "leaves nothing to learn from or to score"),
     "a negative seed": ([*FIT, *OUT, "--seed", "-1"], "--seed: expected a number of at least 0, found -1"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xspn import XSPN, exchangeable_groups, read_table
+from xspn import XSPN, Bernoulli, Circuit, Product, exchangeable_groups, read_table
 from xspn.core import memory
 from xspn.core.errors import MemoryLimitError, XSPNError
 from xspn.data.domain import Domain
@@ -63,6 +63,14 @@ def test_a_table_that_does_not_fit_is_refused_before_learning_and_it_says_what_w
     assert not hasattr(model, "circuit_")
     monkeypatch.setattr(memory, "available_memory", lambda: 4_000_000)
     model.fit(table(rng))
+
+
+def test_rows_that_do_not_fit_are_refused_before_they_are_drawn():
+    circuit = Circuit(Product([Bernoulli(v, p=0.5) for v in range(4)]))
+    for n in (10**15, 10**30):
+        with pytest.raises(MemoryLimitError, match=r"sample: drawing 1,000.* rows of 4 columns needs .* would fit"):
+            circuit.sample(n, random_state=0)
+    assert circuit.sample(3, random_state=0).shape == (3, 4)
 
 
 def test_memory_that_runs_out_is_an_error_of_ours(rng, monkeypatch):

@@ -254,6 +254,10 @@ def test_the_layout_is_an_option_in_python(tmp_path):
         ("size_id", [str(i % 5) for i in range(50)], False),
         ("weight", [f"{i / 7:.5f}" for i in range(50)], False),
         ("city", ["Bonn", "Rome"] * 25, False),
+        ("marks", ["²" * i for i in range(1, 31)], True),  # digits that are no numbers
+        ("long_id", [f"{'9' * 5000}{i}" for i in range(30)], True),  # numbers that int() refuses to read
+        ("long", [f"{'9' * 5000}{i}" for i in range(30)], False),
+        ("whole", [10**5000 + i for i in range(30)], False),
     ],
 )
 def test_what_looks_like_an_identifier(name, cells, is_identifier):

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum
+from xspn import XSPN, Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum
 from xspn.core.errors import ParameterError
 from xspn.leaves import BetaBinomial, ExchangeableGaussian, MultivariateGaussian
 
@@ -265,3 +265,49 @@ def test_negatively_correlated_values_are_drawn_without_a_warning():
         drawn = leaf.sample(rows, np.random.default_rng(0))
     assert np.isfinite(drawn).all()
     np.testing.assert_array_equal(drawn[~np.isnan(rows)], rows[~np.isnan(rows)])
+
+
+# -- units: a power of two changes no digit, so nothing but densities may change ---------------------------------------
+
+UNITS = [2.0**262, 2.0**328, 2.0**-262, 2.0**-328]  # variances are numbers, products of two of them are not
+
+
+def in_one_unit(kind, rng):
+    """Real columns, whose distributions the learner may share, cluster or relate."""
+    cells, row = rng.normal(size=(80, 3)), rng.normal(size=(80, 1))
+    if kind == "alike":
+        return cells + row
+    if kind == "missing":
+        return np.where(rng.random(cells.shape) < 0.15, np.nan, cells + row)
+    if kind == "clusters":
+        return cells + np.where(row > 0, 3.0, -3.0)
+    return np.column_stack([cells[:, 0], cells[:, 0] + 0.3 * cells[:, 1], cells[:, 2]])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("exchangeability", ["auto", "global"])
+@pytest.mark.parametrize("kind", ["alike", "missing", "clusters", "related"])
+def test_what_is_learned_does_not_depend_on_the_unit(kind, exchangeability, unit, rng):
+    X = in_one_unit(kind, rng)
+    one, other = (XSPN(exchangeability=exchangeability, random_state=0).fit(table) for table in (X, unit * X))
+    cells = (~np.isnan(X)).sum() / len(X)
+    assert other.score(unit * X) + cells * np.log(unit) == pytest.approx(one.score(X), abs=1e-4)
+    assert other.circuit_.summary().parameters == one.circuit_.summary().parameters
+    mine, theirs = one.circuit_.moments(), other.circuit_.moments()
+    np.testing.assert_allclose(theirs.mean / unit, mine.mean, atol=1e-3)
+    np.testing.assert_allclose(theirs.covariance / unit / unit, mine.covariance, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("correlation", [0.7, -0.2])
+def test_what_alike_columns_say_of_each_other_does_not_depend_on_the_unit(correlation, unit):
+    one, other = (ExchangeableGaussian(range(4), s, 2 * s, correlation) for s in (1.0, unit))
+    rows = np.array([[1.0, -3.0, np.nan, np.nan], [5.0, np.nan, np.nan, np.nan], [0.0, 1.0, 2.0, np.nan]])
+    seen = (~np.isnan(rows)).sum(axis=1)
+    np.testing.assert_allclose(other.log_prob(unit * rows) + seen * np.log(unit), one.log_prob(rows), rtol=1e-12)
+    for ask in (lambda leaf, x: leaf.mode(x)[0], lambda leaf, x: leaf.sample(x, np.random.default_rng(0))):
+        np.testing.assert_allclose(ask(other, unit * rows) / unit, ask(one, rows), rtol=1e-12)
+    ones, others = one.row_statistics(rows), other.row_statistics(unit * rows)
+    np.testing.assert_allclose(others / np.array([[1], [unit], [unit**2], [unit**2]]), ones, rtol=1e-12)

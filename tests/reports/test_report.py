@@ -215,3 +215,10 @@ def test_a_document_is_escaped():
 def test_what_is_wrong_is_told(model, X, options, message):
     with pytest.raises(XSPNError, match=re.escape(message)):
         report(model, X, **options)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_whose_squares_are_none_are_refused_by_their_place():
+    circuit = Circuit(Product([Gaussian(0, mean=0.0, std=1.0), Bernoulli(1, p=0.5)]), names=["far", "bit"])
+    with pytest.raises(XSPNError, match=r"at most 1e\+100, found -1e\+150 at row 1, column 0 \('far'\)"):
+        report(circuit, np.array([[1e80, 0.0], [-1e150, 1.0]]))

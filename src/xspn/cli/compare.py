@@ -58,8 +58,8 @@ def _refuse_other_names(one: "Circuit", other: "Circuit") -> None:
         return
     a, b = one.schema.shown_names, other.schema.shown_names
     different = next(
-        (pair for pair in zip(a, b, strict=False) if pair[0] != pair[1]), (f"{len(a)} columns", f"{len(b)}")
+        ((repr(x), repr(y)) for x, y in zip(a, b, strict=False) if x != y), (f"{len(a)} columns", f"{len(b)} columns")
     )
     raise ParameterError(
-        f"OTHER: expected the columns of MODEL in their order, found {different[1]!r} for {different[0]!r}"
+        f"OTHER: expected the columns of MODEL in their order, found {different[1]} for {different[0]}"
     )

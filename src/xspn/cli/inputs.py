@@ -75,11 +75,12 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
 def read_table(path: str, args: argparse.Namespace, quiet: bool = False) -> "TableFile":
     """Read the table of a command, and say what was recognized in it unless that is quite as expected."""
     from xspn.data import ReadOptions, read_table_file
+    from xspn.data.files import A_DELIMITER, DELIMITER
     from xspn.data.layouts import LongColumns
 
     delimiter = "\t" if args.delimiter == "\\t" else args.delimiter
-    if delimiter is not None and len(delimiter) != 1:
-        raise ParameterError(f"--delimiter: expected one character, found {delimiter!r}")
+    if delimiter is not None and not DELIMITER.fullmatch(delimiter):
+        raise ParameterError(f"--delimiter: expected {A_DELIMITER}, found {delimiter!r}")
     try:
         codecs.lookup(args.encoding)
     except LookupError as error:
@@ -189,8 +190,11 @@ def domains_of(table: "TableFile", texts: list[str]) -> Any:
     from xspn.data.column_types import WORDS
 
     specs: dict[str, Any] = {}
+    said: dict[str, str] = {}
     for text in texts:
         name, equals, spec = text.rpartition("=")
+        if said.setdefault(name, spec) != spec:
+            raise ParameterError(f"--domains: {name!r} is both {said[name]!r} and {spec!r}; say one of them")
         if not equals:
             if len(texts) > 1:
                 raise ParameterError(f"--domains: {text!r} is for all columns and cannot stand beside others")
@@ -228,16 +232,19 @@ class _Labels(list[str]):
 
 
 def _shared_scale(table: "TableFile", columns: list[int], name: str) -> Any:
+    from xspn.data.column_types import MOST_CODES, is_whole
     from xspn.data.domain import Domain
 
-    values = [float(cell) for j in columns for cell in table.cells[j] if cell is not None and _is_whole(cell)]
-    if len(values) != sum(cell is not None for j in columns for cell in table.cells[j]):
+    cells = [cell for j in columns for cell in table.cells[j] if cell is not None]
+    if not all(is_whole(cell) or (isinstance(cell, float) and cell >= 0 and cell.is_integer()) for cell in cells):
         raise DataError(f"--domains: expected whole numbers from 0 in {name!r}; list other labels in their order")
-    return Domain.ordinal(int(max(values, default=1)) + 1)
-
-
-def _is_whole(cell: Any) -> bool:
-    return str(cell).isdigit() or (isinstance(cell, float) and cell >= 0 and cell.is_integer())
+    largest = max(map(float, cells), default=1)
+    if largest >= MOST_CODES:
+        raise DataError(
+            f"--domains: expected numbers below {MOST_CODES} as the steps that the columns {name!r} share, found "
+            f"{largest:g}; make each of them ordinal by itself, list the labels, or take them as real"
+        )
+    return Domain.ordinal(int(largest) + 1)
 
 
 # -- a cluster, and tables that it reads out of core -------------------------------------------------------------------

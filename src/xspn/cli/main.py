@@ -46,6 +46,7 @@ COMMANDS = {
 # What the command line has for what would help, by the short names that errors have for it.
 HINTS = {
     "identifier": "on the command line: --exclude NAME, or --domains NAME=categorical",
+    "header": "on the command line: --header",
     "text among numbers": "on the command line: --missing TEXT, or --domains NAME=categorical",
     "layout": "on the command line: --layout long, baskets or wide",
     "ragged": "if each line is a basket of items: --layout baskets",

@@ -25,6 +25,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 STDOUT = "-"
 SPARE = 20  # letters
+LONG = 1e15
 IN_ASCII = str.maketrans(
     {"−": "-", "–": "-", "…": "...", "×": "x", "·": "*", "±": "+/-", "█": "#", "├": "|", "└": "`", "│": "|", "─": "-"}
     | {"≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "∞": "inf"}
@@ -89,7 +90,7 @@ def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | P
     written = [os.fspath(path) for path in outputs if path is not None and os.fspath(path) != STDOUT]
     read = [os.fspath(path) for path in inputs if path is not None and os.fspath(path) != STDOUT]
     for place, path in enumerate(written):
-        if not path or "\0" in path:
+        if not path or "\0" in path or path.endswith(("/", os.sep)):
             raise ParameterError(f"{path!r}: expected the name of a file to write to")
         for name in (path, path + " " * SPARE):  # files are written under a longer name first
             try:
@@ -195,8 +196,13 @@ def save_picture(figure: "Figure", path: Path) -> None:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with a proper minus."""
-    return f"{value:.{digits}f}".replace("-", "−")
+    """Return a number with a proper minus; one with more digits than can be read, with an exponent.
+
+    Examples:
+        >>> number(-1234.5), number(-1e300)
+        ('−1234.5000', '−1.0000e+300')
+    """
+    return f"{value:.{digits}{'e' if LONG <= abs(value) < float('inf') else 'f'}}".replace("-", "−")
 
 
 def abridged(names: Sequence[str], most: int = 6) -> str:

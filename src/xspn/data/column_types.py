@@ -38,6 +38,8 @@ MOST_CODES = 1024  # numbers below this may be codes if the user says so
 MOST_LABELS = 100  # more labels than this, in more than half as many rows, are identifiers
 FEWEST_IDENTIFIED = 20  # rows that differ in a column; fewer may do so by chance
 IDENTIFIER_NAME = re.compile(r"(?i:(^|.*[\W_])(id|uuid|guid|index|idx|key|nr|no|row)$)|.*[a-z](Id|ID)$|(?i:unnamed: 0)")
+WHOLE = re.compile(r"\d+")  # not isdigit(), which takes ² for a digit that int() does not know
+LONGEST_COUNT = 20  # digits
 WORDS = ("binary", "categorical", "ordinal", "real")
 
 
@@ -156,17 +158,36 @@ def identifier(name: str, cells: Sequence[Any]) -> str | None:
     distinct = len(set(seen)) if len(seen) >= FEWEST_IDENTIFIED else 0
     if distinct < len(cells) and (distinct <= MOST_LABELS or 2 * distinct <= len(cells)):
         return None
-    whole = [str(cell) for cell in seen if isinstance(cell, str | int | np.integer) and str(cell).isdigit()]
+    whole = [cell for cell in seen if is_whole(cell)]
     if len(whole) == len(seen):
         if distinct < len(cells):
             return None
-        numbers = [int(cell) for cell in whole]
-        if numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+        if _counts(whole):
             return "it counts the rows"
         return f"{distinct} different whole numbers under that name" if IDENTIFIER_NAME.fullmatch(name) else None
     if not all(isinstance(cell, str) for cell in seen) or any(_is_number(cell) for cell in seen):
         return None
     return f"{distinct} different texts in {len(cells)} rows"
+
+
+def is_whole(cell: Any) -> bool:
+    """Whether a cell is a whole number from 0, or a text that says one.
+
+    Examples:
+        >>> [is_whole(cell) for cell in (7, "007", -7, 7.0, True, "²")]
+        [True, True, False, False, False, False]
+    """
+    if isinstance(cell, str):
+        return WHOLE.fullmatch(cell) is not None
+    return isinstance(cell, int | np.integer) and not isinstance(cell, bool) and bool(cell >= 0)
+
+
+def _counts(cells: Sequence[Any]) -> bool:
+    """Whether whole numbers count from 0 or 1; those of more digits than any count are not read at all."""
+    if any(isinstance(cell, str) and len(cell) > LONGEST_COUNT for cell in cells):
+        return False
+    numbers = [int(cell) for cell in cells]
+    return numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def _is_number(cell: str) -> bool:

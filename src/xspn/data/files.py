@@ -7,6 +7,7 @@ What is read is a `TableFile`, named columns of cells; it becomes a `Table` by t
 import csv
 import io
 import os
+import re
 import sys
 import warnings
 from collections import Counter
@@ -39,11 +40,13 @@ from xspn.data.layouts import (
 from xspn.data.table_file import TableFile
 
 STDIN = "-"
+JSON = re.compile(r'\s*(\[\s*)*\{\s*("|\})|\s*\[\s*\[')  # how objects, or lists of them or of lists, begin
 DELIMITERS = (",", ";", "\t", "|")
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None")
 LARGE = 1_000_000  # characters
 BLOCK = 1 << 24  # bytes that are read at once
 BYTES_OF_CHARACTER = 18  # of memory, while cells are text; as measured
+DELIMITER, A_DELIMITER = re.compile(r'[^\r\n"]'), "one character, not one that ends lines or quotes cells"
 NO_COLUMNS = LongColumns()
 LOOKED_AT = 100  # rows, to find the delimiter and the header
 
@@ -86,8 +89,8 @@ class ReadOptions:
         if self.absent is not None:
             one_of("absent", self.absent, ABSENT)
         whole_number("min_support", self.min_support, 1)
-        if self.delimiter is not None and len(self.delimiter) != 1:
-            raise ParameterError(f"delimiter: expected one character, found {self.delimiter!r}")
+        if self.delimiter is not None and not DELIMITER.fullmatch(self.delimiter):
+            raise ParameterError(f"delimiter: expected {A_DELIMITER}, found {self.delimiter!r}")
         if (self.long or self.absent is not None) and self.layout not in ("auto", "long"):
             raise ParameterError(f"layout: rows, items and values are named for a long table, not for {self.layout!r}")
 
@@ -238,6 +241,8 @@ def parse_csv(
     own = options or ReadOptions()
     if not text.strip():
         raise DataError(f"{source}: the file is empty")
+    if JSON.match(text):
+        raise DataError(f"{source}: JSON, or a model; tables are CSV and similar text, Excel, Parquet or npz")
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
         raise DataError(f"{source}, line {line}: a zero byte; this is no text file")

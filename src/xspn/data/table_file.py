@@ -8,7 +8,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray
 from xspn.core.checks import is_missing, nearest, place_of, suggestion
-from xspn.core.errors import DataError, DataTypeError
+from xspn.core.errors import DataError, DataTypeError, default_name
 from xspn.data.column_types import identifier
 from xspn.data.decimals import NUMBER
 from xspn.data.domain import EXACT_WHOLE
@@ -140,8 +140,10 @@ class TableFile:
         if not texts or all(numeric):
             return _numbers(cells, seen)
         if sum(numeric) > MOSTLY * len(seen) and not text_is_meant:
-            odd = texts[numeric.index(False)]
-            found = f"{self.source}: expected a number, found {odd!r} at {self.place(cells.index(odd), column)}"
+            row = cells.index(texts[numeric.index(False)])
+            found = f"{self.source}: expected a number, found {cells[row]!r} at {self.place(row, column)}"
+            if row == 0 and self.lines is not None and self.names[column] == default_name(column):
+                raise DataTypeError(f"{found}; say so if the first line holds names").with_remedy("header")
             advice = "say so if it marks missing values, or if the column holds labels (categorical)"
             raise DataTypeError(f"{found}; {advice}").with_remedy("text among numbers")
         out = np.empty(len(cells), dtype=object)

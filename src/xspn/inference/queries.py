@@ -7,13 +7,16 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
-from xspn.core.errors import EvidenceError, QueryError
+from xspn.core.errors import EvidenceError, QueryError, counted
+from xspn.core.memory import need_memory
 from xspn.core.random import row_keys
 from xspn.engine import Backend, Semiring, flows, refuse_impossible
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Scope, Sum
 from xspn.leaves.base import Leaf
 
+BYTES_OF_DRAWN_ROW, BYTES_OF_DRAWN_CELL = 24, 40  # of memory, as measured
+MOST_UNASKED = 10_000_000  # bytes; whether less is available takes longer to ask than to draw
 Remainder = tuple[Node | None, float]  # what is left of a node, and the log-probability of the evidence in its scope
 
 
@@ -105,7 +108,15 @@ def sample(
         names: The names of the columns, for messages.
         repeats: How many times to draw for each row, which goes up the circuit once; its draws follow one another.
     """
-    keys = row_keys(rng, len(evidence) * repeats).reshape(len(evidence), repeats)
+    n_rows, n = len(evidence) * repeats, evidence.shape[1]
+    of_row = BYTES_OF_DRAWN_ROW + n * BYTES_OF_DRAWN_CELL
+    if n_rows * of_row > MOST_UNASKED:
+        need_memory(
+            n_rows * of_row,
+            f"sample: drawing {counted(n_rows, 'row')} of {counted(n, 'column')}",
+            lambda available: f"{available // of_row:,} rows would fit; draw them in several parts",
+        )
+    keys = row_keys(rng, n_rows).reshape(len(evidence), repeats)
     drawn, log_evidence = backend.random_completions(evidence, keys, names)
     refuse_impossible(log_evidence)
     return drawn

@@ -144,11 +144,12 @@ def _alike_numbers(cells: FloatArray, weights: FloatArray, asked: BoolArray, sla
     n = cells.shape[1]
     center = _means(cells, weights)
     middle = float(np.median(center))  # sums about a point between the columns: a million and a bit loses no digits
+    unit = _unit(cells, middle)
     places, spreads = _Pairs(n), _Pairs(n)
     for rows in _in_blocks(cells):
         seen = ~np.isnan(cells[rows])
-        places.add(np.where(seen, cells[rows] - middle, 0.0), seen, weights[rows])
-        spreads.add(np.where(seen, (cells[rows] - center) ** 2, 0.0), seen, weights[rows])
+        places.add(np.where(seen, (cells[rows] - middle) / unit, 0.0), seen, weights[rows])
+        spreads.add(np.where(seen, ((cells[rows] - center) / unit) ** 2, 0.0), seen, weights[rows])
     total = np.maximum(places.rows, 1.0)
     error = np.sqrt(1 / total)
     variances = spreads.first / total  # of i, in the rows that have j
@@ -161,6 +162,13 @@ def _alike_numbers(cells: FloatArray, weights: FloatArray, asked: BoolArray, sla
     good &= (places.evidence() < price) & (spreads.evidence() < price)
     good &= _evidence_of_signs(cells, weights, center, good) < price
     return np.asarray(good)
+
+
+def _unit(cells: FloatArray, middle: float) -> float:
+    """Return a power of two, so that no digit is lost, in which the cells' fourth powers are numbers too."""
+    ends = np.array([np.fmin.reduce(cells, axis=0), np.fmax.reduce(cells, axis=0)])
+    farthest = np.fmax.reduce(np.abs(ends - middle), axis=None)
+    return float(2.0 ** np.frexp(farthest)[1]) if farthest > 0 else 1.0
 
 
 def _evidence_of_signs(cells: FloatArray, weights: FloatArray, center: FloatArray, asked: BoolArray) -> FloatArray:

@@ -95,8 +95,8 @@ class ExchangeableGaussian(Leaf):
         k = (~np.isnan(x)).sum(axis=1)
         with np.errstate(over="ignore"):
             total = away.sum(axis=1)
-        of_mean = self._apart + k * self._shared  # the eigenvalue b for k variables
-        return k, total, self._shared * total / of_mean, self._shared * self._apart / of_mean
+        fraction = self._shared / (self._apart + k * self._shared)  # of the eigenvalue b for k variables
+        return k, total, fraction * total, fraction * self._apart  # in an order without products of two variances
 
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the log-density of the observed values: any k of the variables have the same distribution."""
@@ -216,14 +216,19 @@ class ExchangeableGaussian(Leaf):
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weight, and the expected sum, sum of squares and squared sum about this leaf's own mean."""
         some = ~np.isnan(x).all(axis=1)
-        x, w = x[some], weights[some]
+        w = weights[some]
+        _, sums, squares, squared_sums = self.row_statistics(x[some])
+        return np.array([w.sum(), w @ sums, w @ squares, w @ squared_sums])
+
+    def row_statistics(self, x: FloatArray) -> FloatArray:
+        """Return what `statistics` adds up, for each row by itself: (4, rows); 0 where nothing is observed."""
         k, total, shift, shared = self._given(x)
         m = len(self._variables) - k
         squares = np.where(np.isnan(x), 0.0, (x - self.mean) ** 2).sum(axis=1)
         sums = total + m * shift
         squares = squares + m * (self._apart + shared + shift**2)
         squared_sums = sums**2 + m * (self._apart + m * shared)
-        return np.array([w.sum(), w @ sums, w @ squares, w @ squared_sums])
+        return np.where(k > 0, np.array([np.ones(len(x)), sums, squares, squared_sums]), 0.0)
 
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
         """Return the maximum-likelihood leaf; the smoothing mass counts as variance 1 in every direction."""

@@ -14,6 +14,7 @@ from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError, ParameterError, counted, printable
 from xspn.core.files import path_of, write_text
 from xspn.core.names import listed, shortened
+from xspn.data.table import Table
 from xspn.estimators.base import DensityEstimator
 from xspn.inference.segments import ALL_ROWS, MOST_GROUPS, MOST_MARKS, Segments, rows_in_words
 from xspn.leaves.laws import percent
@@ -138,6 +139,7 @@ def report(
     tested = None if test is None else _rows_of(model, test, "test")[1]
     if tested is not None and len(tested) == 0:
         raise DataError("test: found 0 rows; at least one is needed")
+    Table(codes, circuit.schema).learnable()  # simple models are fitted beside it, and variances taken
     with threadpool_limits(1, user_api="blas"):  # many small problems: threads would wait for each other
         findings = _findings(circuit, codes, tested, refit)
     writer = _Writer(circuit, codes, findings, row_name or (lambda row: f"row {row}"))

@@ -174,7 +174,7 @@ def exchangeable_normal(data: TableLeafData, variables: IntArray, alpha: float) 
     for _ in range(EM_STEPS_OF_BLOCK if not own.complete else 1):
         leaf = prior.leaf(variables, leaf.mean, leaf.statistics(own.cells, own.weights))
     whole = leaf.statistics(own.cells, own.weights)
-    each = _row_statistics(leaf, data.own.cells)
+    each = leaf.row_statistics(data.own.cells)
     mean_without, a, b = prior.parameters(n, whole[:, None] - each)
     return Candidate("exchangeable", leaf, _log_density(data.own.cells, leaf.mean + mean_without, a, b))
 
@@ -204,23 +204,6 @@ class _Prior:
         shared = (b - a) / n
         variance = a + shared
         return ExchangeableGaussian(variables.tolist(), mean + shift, float(np.sqrt(variance)), shared / variance)
-
-
-def _row_statistics(leaf: ExchangeableGaussian, cells: FloatArray) -> FloatArray:
-    """Return each row's (expected) statistics about the leaf's mean: (4, rows), as `leaf.statistics` sums them up."""
-    n = cells.shape[1]
-    missing = np.isnan(cells)
-    k = (~missing).sum(axis=1)
-    m = n - k
-    away = np.where(missing, 0.0, cells - leaf.mean)
-    apart = leaf.std**2 * (1 - leaf.correlation)
-    shared = leaf.std**2 * leaf.correlation
-    of_mean = apart + k * shared
-    shift, left = shared * away.sum(axis=1) / of_mean, shared * apart / of_mean
-    sums = away.sum(axis=1) + m * shift
-    squares = (away**2).sum(axis=1) + m * (apart + left + shift**2)
-    squared_sums = sums**2 + m * (apart + m * left)
-    return np.where(k > 0, np.array([np.ones(len(cells)), sums, squares, squared_sums]), 0.0)
 
 
 def _log_density(cells: FloatArray, mean: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
