@@ -56,6 +56,8 @@ def good_files():
         "twice.csv": "a,a\n1,0\n0,1\n",
         "zero.csv": "a,b\n\0,1\n",
         "infinite.csv": "a,b\n" + "1e999,1\n2,0\n" * 9,
+        "digits.csv": "id,k1,k2\n"
+        + "".join(f"{'²' * i},{i * 10**7},{'9' * (5000 if i == 30 else 2)}{i}\n" for i in range(1, 31)),
         "notes.txt": "these are my notes\n",
         "fake.npz": "no archive",
         "fake.parquet": "no table",
@@ -128,49 +130,19 @@ TABLES = (
     "survey.csv", "survey.csv", "bits.csv", "bits.csv", "bare.data", "tabs.tsv", "odd.csv", "constant.csv", "huge.csv",
     "one.csv", "empty.csv", "header.csv", "ragged.csv", "twice.csv", "zero.csv", "infinite.csv", "notes.txt", "new.csv",
     "fake.parquet", "latin.csv", "bits.npz", "two.npz", "flat.npz", "bits.parquet", "model.json", "fake.npz", "folder",
-    "nowhere.csv", "-",
+    "nowhere.csv", "digits.csv", "-",
 )  # fmt: skip
 MODELS = (
     "model.json", "model.json", "model.xspn", "class.json", "bits.json", "bare.json", "odd.json", "reals.json",
     "truncated.json", "foreign.json", "survey.csv", "folder", "nowhere.json", "damaged.json", "-",
 )  # fmt: skip
 COLUMNS = (
-    "hot",
-    "g0",
-    "g1",
-    "g*",
-    "room",
-    "size",
-    "a",
-    "b",
-    "X0",
-    "X1",
-    "u",
-    "v",
-    "US$ (C:\\new)",
-    "a,b",
-    "=1+1",
-    "nobody",
-)
+    "hot", "g0", "g1", "g*", "room", "size", "a", "b", "X0", "X1", "u", "v", "US$ (C:\\new)", "a,b", "=1+1", "nobody",
+)  # fmt: skip
 VALUES = (
-    "yes",
-    "no",
-    "0",
-    "1",
-    "2",
-    "red",
-    "blue",
-    "pink",
-    "0.5",
-    "-3",
-    "1e30",
-    "x0",
-    "nan",
-    "inf",
-    "",
-    "true",
-    "1e-400",
-)
+    "yes", "no", "0", "1", "2", "red", "blue", "pink", "0.5", "-3", "1e30", "x0", "nan", "inf", "", "true", "1e-400",
+    "²", "9" * 5000,
+)  # fmt: skip
 OUTPUTS = (
     "out.csv", "out.json", "out.parquet", "out.tsv", "out.xls", "-", "folder", "nowhere/out.csv", "survey.csv",
     "model.json", "out", "", "x" * 300 + ".csv", "/dev/full", "out.xspn",
@@ -193,6 +165,7 @@ THEMES = (  # tables, models, columns and values that belong together: what is t
     ),
     (("odd.csv",), ("odd.json",), ("US$ (C:\\new)", "a,b", "=1+1", "\x1b[[]31mred"), ("0", "1", "x0")),
     (("constant.csv", "huge.csv", "one.csv"), ("model.json",), ("k", "t", "h"), ("3.5", "same", "1")),
+    (("digits.csv",), ("model.json",), ("k*", "k1", "id", "*"), ("²", "1", "99")),
 )
 
 
@@ -290,8 +263,8 @@ class Typist:
     def line(self):
         """A command line, with its words in disorder now and then."""
         command = self.one("fit", "fit", "score", "query", "query", "sample", "impute", "classify", "show", "test",
-                           "check", "compare", "convert", "explore", "segments", "recommend", "datasets", "reproduce",
-                           "demo")  # fmt: skip
+                           "check", "compare", "convert", "explore", "segments", "recommend", "report", "datasets",
+                           "reproduce", "demo")  # fmt: skip
         words = [command, *getattr(self, f"of_{command}", list)()]
         if self.rng.random() < 0.08 and command not in ("reproduce", "demo"):  # a word less, and they work for minutes
             del words[int(self.rng.integers(len(words)))]
@@ -345,6 +318,13 @@ class Typist:
     def of_segments(self):
         return [self.model(), *self.maybe(0.7, self.table), *self.output(0.3), *self.reading(), *self.json()]
 
+    def of_report(self):
+        return [
+            self.model(), self.table(), *self.maybe(0.3, "--test", self.table), *self.reading(),
+            *self.maybe(0.9, "-o", lambda: self.one("out.html", "out.md", *OUTPUTS)), *self.maybe(0.5, "--no-refit"),
+            *self.maybe(0.2, "--title", lambda: self.one(*self.names, "</script>")),
+        ]  # fmt: skip
+
     def of_recommend(self):
         return [
             self.model(), *self.some(3, lambda: self.one(*self.names)), *self.maybe(0.3, "--baskets", self.table),
@@ -353,7 +333,7 @@ class Typist:
 
     def of_compare(self):
         return [
-            self.model(), self.model(), *self.maybe(0.4, "-n", lambda: self.one("2", "100", "1", "-3", "x")),
+            self.model(), self.model(), *self.maybe(0.4, "-n", lambda: self.one("2", "100", "1", "-3", "x", "9" * 30)),
             *self.maybe(0.2, "--seed", self.seed), *self.json(),
         ]  # fmt: skip
 
@@ -362,7 +342,7 @@ class Typist:
 
     def of_sample(self):
         return [
-            self.model(), *self.maybe(0.5, "-n", lambda: self.one("0", "1", "5", "-3", "1e3", "9999999999999")),
+            self.model(), *self.maybe(0.5, "-n", lambda: self.one("0", "1", "5", "-3", "1e3", "9" * 30)),
             *(["--given", *self.some(2, self.given)] if self.rng.random() < 0.4 else []),
             *self.maybe(0.3, "--seed", self.seed), *self.output(0.5), *self.json(),
         ]  # fmt: skip

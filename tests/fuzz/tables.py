@@ -62,6 +62,7 @@ ODD = {
     "large": lambda rng, n: rng.normal(size=n) * 1e150,
     "largest": lambda rng, n: rng.normal(size=n) * 1e307,
     "tiny": lambda rng, n: rng.normal(size=n) * 1e-200,
+    "any unit": lambda rng, n: rng.normal(size=n) * 2.0 ** int(rng.integers(-330, 330)),
     "outlier": lambda rng, n: np.where(np.arange(n) == 0, 1e12, rng.normal(size=n)),
     "often zero": lambda rng, n: np.where(rng.random(n) < 0.4, 0.0, np.exp(rng.normal(size=n))),
     "heavy": lambda rng, n: np.exp(rng.normal(size=n) * 8),
