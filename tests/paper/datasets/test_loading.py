@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 
 from xspn import datasets
 from xspn.core.errors import ChecksumError, DatasetError, DatasetMissingError, XSPNError
-from xspn.paper.datasets.checksums import CHECKSUMS
-from xspn.paper.datasets.files import Places, default_cache_folder, parse
+from xspn.paper.datasets import files
+from xspn.paper.datasets.checksums import CHECKSUMS, git_blob_sha1
+from xspn.paper.datasets.files import Places, default_cache_folder, parse, render
 
 
 @pytest.fixture
@@ -78,6 +80,24 @@ def test_a_damaged_packed_file_is_refused(folder, content):
     path.unlink()
     with pytest.raises(ChecksumError, match=r"damaged.*replace it with an undamaged copy, or delete it"):
         datasets.load("exam")
+
+
+def test_a_packed_file_is_never_in_memory_twice(stand_in, tmp_path, monkeypatch):
+    file = stand_in.entry.files[0]
+    content = render(np.random.default_rng(0).integers(0, 2, size=(200_000, 7)))
+    monkeypatch.setitem(CHECKSUMS, file.name, git_blob_sha1(content))
+    path = tmp_path / "data" / (file.relative_path + ".gz")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress(content, compresslevel=0))  # what is packed is as large as what comes out of it
+    places = Places.find(tmp_path / "data", download=False)
+    monkeypatch.setattr(files, "_PART", 1 << 16)
+    monkeypatch.setattr(files, "_most_bytes", lambda _: 2 * len(content))
+    tracemalloc.start()
+    try:
+        assert files.obtain(stand_in.entry.files[0], places).content == content
+        assert tracemalloc.get_traced_memory()[1] < 1.3 * len(content)
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_file_that_is_damaged_later_is_noticed_though_its_table_is_cached(folder):

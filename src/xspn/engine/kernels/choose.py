@@ -18,6 +18,7 @@ from xspn.engine.kernels.up import upward
 
 Array = Any
 FEW = 16  # numbers that are compared with one another rather than searched
+AT = np.uint64  # an index: numba asks a signed one that it knows nothing of whether it counts from the end
 
 
 class ChoiceArrays(NamedTuple):
@@ -75,10 +76,10 @@ def _choose_by_weight(
 ) -> None:
     """Draw a child for each walker where nothing is known."""
     ends, last = c.weight_ends, t.end[i] - 1
-    for k in range(lo, hi):
-        target = uniform(node_key(keys[order[k]], slot), 0) * ends[last]
+    for k in range(AT(lo), AT(hi)):
+        target = uniform(node_key(keys[AT(order[k])], slot), 0) * ends[last]
         chosen = 0
-        for e in range(t.begin[i], last):  # without branches: the child cannot be foreseen
+        for e in range(AT(t.begin[i]), AT(last)):  # without branches: the child cannot be foreseen
             chosen += ends[e] <= target
         child[k] = chosen
 
@@ -102,20 +103,20 @@ def _choose(
     """Draw a child for each walker given what is known of its row, or take the best one, the first of equals."""
     argument, weight, a, b = t.argument, t.weight, t.begin[i], t.end[i]
     for k in range(lo, hi):
-        d = order[k]
-        c, chosen = column[d], 0
-        end = weight[a] * values[place[argument[a]] - base, c]
+        d = AT(order[k])
+        c, chosen = AT(column[d]), 0
+        end = weight[a] * values[AT(place[AT(argument[a])] - base), c]
         if chance:
             total = end
             for e in range(a + 1, b):
-                total += weight[e] * values[place[argument[e]] - base, c]
+                total += weight[e] * values[AT(place[AT(argument[e])] - base), c]
             target = uniform(node_key(keys[d], slot), 0) * total
             while end <= target and chosen < b - a - 1:
                 chosen += 1
-                end += weight[a + chosen] * values[place[argument[a + chosen]] - base, c]
+                end += weight[a + chosen] * values[AT(place[AT(argument[a + chosen])] - base), c]
         else:
             for e in range(a + 1, b):
-                here = weight[e] * values[place[argument[e]] - base, c]
+                here = weight[e] * values[AT(place[AT(argument[e])] - base), c]
                 if here > end:
                     end, chosen = here, e - a
         child[k] = chosen
@@ -126,9 +127,9 @@ def _part(order: Array, lo: int, hi: int, child: Array, arity: int, totals: Arra
     """Sort a list of walkers by their child, stably; totals[k] is left as the end of the k-th child's list."""
     if arity == 2:
         first, others = lo, 0
-        for k in range(lo, hi):  # without branches: the child cannot be foreseen
+        for k in range(AT(lo), AT(hi)):  # without branches: the child cannot be foreseen
             d, second = order[k], child[k]
-            order[first], spare[others] = d, d
+            order[AT(first)], spare[AT(others)] = d, d
             first += 1 - second
             others += second
         for k in range(others):
@@ -137,15 +138,16 @@ def _part(order: Array, lo: int, hi: int, child: Array, arity: int, totals: Arra
         return
     for k in range(arity + 1):
         totals[k] = 0
-    for k in range(lo, hi):
-        totals[child[k] + 1] += 1
+    for k in range(AT(lo), AT(hi)):
+        totals[AT(child[k] + 1)] += 1
         spare[k] = order[k]
     totals[0] = lo
     for k in range(1, arity):
         totals[k] += totals[k - 1]
-    for k in range(lo, hi):
-        order[totals[child[k]]] = spare[k]
-        totals[child[k]] += 1
+    for k in range(AT(lo), AT(hi)):
+        to = AT(child[k])
+        order[AT(totals[to])] = spare[k]
+        totals[to] += 1
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------------
@@ -157,10 +159,10 @@ def _draw_factors(
 ) -> None:
     """Draw bits of rows of which nothing is known."""
     for k in range(lo, hi):
-        d = order[k]
+        d = AT(order[k])
         key = node_key(keys[d], slot)
         for e in range(a, b):
-            cells[d, variables[e]] = uniform(key, e - a) < p[e, 1]
+            cells[d, AT(variables[e])] = uniform(key, e - a) < p[e, 1]
 
 
 @njit(nogil=True)
@@ -179,14 +181,15 @@ def _fill_factors(
 ) -> None:
     """Fill missing bits: with random ones, or with the likelier ones."""
     for k in range(lo, hi):
-        d = order[k]
+        d = AT(order[k])
         key = node_key(keys[d], slot)
         for e in range(a, b):  # without branches: which cells are missing cannot be foreseen
-            x, drawn = cells[d, variables[e]], np.uint8((uniform(key, e - a) if chance else 0.5) < p[e, 1])
-            cells[d, variables[e]] = drawn if x == MISSING else x
+            v = AT(variables[e])
+            x, drawn = cells[d, v], np.uint8((uniform(key, e - a) if chance else 0.5) < p[e, 1])
+            cells[d, v] = drawn if x == MISSING else x
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def _first_beyond(ends: Array, start: int, n: int, target: float) -> int:
     """Return the first place of n whose end is beyond the target, the last one at most."""
     low, high = 0, n - 1
@@ -214,17 +217,18 @@ def _ones_by_chance(w: Array, start: int, m: int, binomials: Array, target: floa
     return j
 
 
-@njit(nogil=True)
-def _place_ones(missing: Array, m: int, ones: int, key: Any, cells: Array, d: int) -> None:
+@njit(nogil=True, forceinline=True)
+def _place_ones(missing: Array, m: int, ones: int, key: Any, cells: Array, d: Any) -> None:
     """Put so many ones into missing cells, zeros into the others: cells are picked until there are enough of them."""
     few = 2 * ones <= m
     picked, other = np.uint8(few), np.uint8(not few)
     for j in range(m):
-        cells[d, missing[j]] = other
+        cells[d, AT(missing[j])] = other
     left, place = ones if few else m - ones, 2
-    cells[d, missing[int(uniform(key, 1) * m)]] = picked if left > 0 else other  # that is all for up to three cells
+    v = AT(missing[AT(uniform(key, 1) * m)])
+    cells[d, v] = picked if left > 0 else other  # that is all for up to three cells
     while left > 1:
-        v = missing[int(uniform(key, place) * m)]
+        v = AT(missing[AT(uniform(key, place) * m)])
         place += 1
         left -= cells[d, v] == other
         cells[d, v] = picked
@@ -250,7 +254,7 @@ def _draw_counts(
     for j in range(m):
         missing[j] = variables[a + j]
     for k in range(lo, hi):
-        d = order[k]
+        d = AT(order[k])
         key = node_key(keys[d], slot)
         ones = _first_beyond(ends, start, m + 1, uniform(key, 0) * ends[start + m])
         _place_ones(missing, m, ones, key, cells, d)
@@ -279,11 +283,11 @@ def _fill_counts(
 ) -> None:
     """Fill missing bits that are counted: by chance, or with the likeliest number of ones, the first cells first."""
     for k in range(lo, hi):
-        d = order[k]
+        d = AT(order[k])
         m, seen = 0, 0
         for e in range(a, b):
-            x = cells[d, variables[e]]
-            missing[m] = variables[e]
+            x = cells[d, AT(variables[e])]
+            missing[AT(m)] = variables[e]
             m += x == MISSING
             seen += x == 1
         n = b - a - m
@@ -299,7 +303,7 @@ def _fill_counts(
         elif m:
             ones = best_ones[table + seen] - seen
             for j in range(m):
-                cells[d, missing[j]] = j < ones
+                cells[d, AT(missing[j])] = j < ones
 
 
 @njit(nogil=True)
@@ -319,12 +323,12 @@ def _draw_trees(
 ) -> None:
     """Draw the bits of a tree, of rows of which nothing is known."""
     for k in range(lo, hi):
-        d = order[k]
+        d = AT(order[k])
         key = node_key(keys[d], slot)
         for e in range(a, b):
-            above = 0 if parents[e] < 0 else 2 * np.int64(cells[d, variables[a + parents[e]]])
+            above = 0 if parents[e] < 0 else 2 * np.int64(cells[d, AT(variables[a + parents[e]])])
             zero, one = p[e, above], p[e, above + 1]
-            cells[d, variables[e]] = uniform(key, places[e]) * (zero + one) < one
+            cells[d, AT(variables[e])] = uniform(key, places[e]) * (zero + one) < one
 
 
 @njit(nogil=True)
@@ -346,19 +350,18 @@ def _fill_trees(
 ) -> None:
     """Fill the missing bits of a tree: messages to the roots, and values on the way back."""
     for k in range(lo, hi):
-        d = order[k]
+        d = AT(order[k])
         missing = 0
         for e in range(a, b):
-            x = cells[d, variables[e]]
+            x = cells[d, AT(variables[e])]
             missing += x == MISSING
             below[0, e - a] = 0.0 if x == 1 else 1.0
             below[1, e - a] = 0.0 if x == 0 else 1.0
         if not missing:
             continue
         for e in range(b - 1, a - 1, -1):
-            parent = parents[e]
-            if parent >= 0:
-                zero, one = below[0, e - a], below[1, e - a]
+            if parents[e] >= 0:
+                parent, zero, one = AT(parents[e]), below[0, e - a], below[1, e - a]
                 if chance:
                     below[0, parent] *= p[e, 0] * zero + p[e, 1] * one
                     below[1, parent] *= p[e, 2] * zero + p[e, 3] * one
@@ -367,11 +370,12 @@ def _fill_trees(
                     below[1, parent] *= max(p[e, 2] * zero, p[e, 3] * one)
         key = node_key(keys[d], slot)
         for e in range(a, b):
-            if cells[d, variables[e]] == MISSING:
-                above = 0 if parents[e] < 0 else 2 * np.int64(cells[d, variables[a + parents[e]]])
+            v = AT(variables[e])
+            if cells[d, v] == MISSING:
+                above = 0 if parents[e] < 0 else 2 * np.int64(cells[d, AT(variables[a + parents[e]])])
                 zero, one = p[e, above] * below[0, e - a], p[e, above + 1] * below[1, e - a]
                 u = uniform(key, places[e]) * (zero + one) if chance else zero
-                cells[d, variables[e]] = u < one
+                cells[d, v] = u < one
 
 
 # -- the walk ----------------------------------------------------------------------------------------------------------
@@ -440,7 +444,7 @@ def walk(
                 n += 1
         elif rest[i] >= 0:
             for k in range(lo, hi):
-                reached[rest[i], order[k]] = 1
+                reached[rest[i], AT(order[k])] = 1
         elif op == FACTORS and known:
             _fill_factors(variables, p, a, b, chance, slots[i], keys, order, lo, hi, cells)
         elif op == FACTORS:
@@ -501,7 +505,7 @@ def _gather(codes: Array, column: Array, rows: Array, n: int, workspace: Any) ->
     into = workspace.codes
     for k in range(n):
         for v in range(codes.shape[1]):
-            into[v, k] = codes[rows[k], v]
+            into[v, k] = codes[AT(rows[k]), v]
     for j in range(column.shape[0]):
         for k in range(n):
             workspace.column[j, k] = column[j, rows[k]]

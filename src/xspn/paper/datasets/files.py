@@ -16,7 +16,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
@@ -155,9 +155,11 @@ def obtain(file: SourceFile, places: Places, limits: DownloadLimits | None = Non
     path = places.in_data(file)
     if path is not None:
         advice = "replace it with an undamaged copy, or delete it to have it downloaded"
-        content: Content = path.read_bytes()
         if path.suffix == PACKED:
-            content = _unpacked(content, file, f"{path}", advice)
+            with path.open("rb") as packed:
+                content: Content = _unpacked(packed, file, f"{path}", advice)
+        else:
+            content = path.read_bytes()
         check(content, file, f"{path}", advice)
         return Verified(content, "data folder", path)
     path = places.in_cache(file)
@@ -168,12 +170,12 @@ def obtain(file: SourceFile, places: Places, limits: DownloadLimits | None = Non
     return Verified(content, "download", path if keep(path, content) else None)
 
 
-def _unpacked(packed: Content, file: SourceFile, where: str, advice: str) -> bytearray:
-    """Return what a packed file holds, no more of it than the file can have."""
+def _unpacked(packed: BinaryIO, file: SourceFile, where: str, advice: str) -> bytearray:
+    """Return what a packed file holds, read part by part, and no more of it than the file can have."""
     most = _most_bytes(file)
     unpacked = bytearray()
     try:
-        with gzip.open(io.BytesIO(packed)) as stream:
+        with gzip.open(packed) as stream:
             while len(unpacked) < most and (part := stream.read(min(_PART, most - len(unpacked)))):
                 unpacked += part
     except (OSError, EOFError, zlib.error) as error:
@@ -242,7 +244,7 @@ def _download(file: SourceFile, places: Places, limits: DownloadLimits | None) -
         return content
 
     def unpacked(content: Content) -> Content:
-        return whole(_unpacked(content, file, address + PACKED, advice))
+        return whole(_unpacked(io.BytesIO(content), file, address + PACKED, advice))
 
     try:
         try:
