@@ -105,7 +105,7 @@ def the_same_for_all_rows(ask, self, x, rng):
 
 
 WRONG_LEAVES = {
-    "a density on a scale": (22, Scale, "log_slope", a_bit_more, "log_likelihood"),
+    "a density on a scale": (22, Scale, "log_derivative", a_bit_more, "log_likelihood"),
     "the density of an atom": (12, Atom, "log_prob", a_bit_more, "log_likelihood"),
     "a mean on a scale": (22, Scale, "moments", a_bit_more, "means"),
     "bounds that are not rounded": (51, Scale, "_rounded_into", lambda ask, self, *ends: [ends], "probability"),

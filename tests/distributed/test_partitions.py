@@ -12,7 +12,7 @@ import pytest
 from support.distributed import in_blocks
 from xspn.core.errors import ClusterError, DataError
 from xspn.distributed import parquet, partitions
-from xspn.distributed.partitions import blocks_of, partitioned
+from xspn.distributed.partitions import blocks_of_partition, partitioned
 
 
 def bits_of(table):
@@ -20,7 +20,7 @@ def bits_of(table):
     found = []
     for part in table.partitions:
         rows = part.rows.compute() if hasattr(part.rows, "compute") else part.rows
-        found += [block.bits for block in blocks_of(replace(part, rows=rows), table.layout)]
+        found += [block.bits for block in blocks_of_partition(replace(part, rows=rows), table.layout)]
     return np.concatenate(found)
 
 
@@ -133,7 +133,7 @@ def test_tables_and_weights_must_fit(table, tmp_path):
 def test_a_bootstrap_sample_counts_rows_anew_and_always_alike(table):
     own = partitioned(in_blocks(table)).resampled(3)
     parts = [replace(part, rows=part.rows.compute()) for part in own.partitions]
-    counts = [np.concatenate([b.weights for p in parts for b in blocks_of(p, own.layout)]) for _ in range(2)]
+    counts = [np.concatenate([b.weights for p in parts for b in blocks_of_partition(p, own.layout)]) for _ in range(2)]
     np.testing.assert_array_equal(*counts)
     assert set(counts[0]) >= {0.0, 1.0, 2.0}
     assert counts[0].mean() == pytest.approx(1.0, abs=0.3)

@@ -257,6 +257,6 @@ def test_estimators_refuse_a_limit_before_they_learn():
 
 def test_tables_out_of_core_are_refused(monkeypatch):
     dask = pytest.importorskip("dask.array")
-    monkeypatch.setattr("xspn.distributed.gathering.is_small", lambda X: False)
+    monkeypatch.setattr("xspn.distributed.gathering.may_be_gathered", lambda X: False)
     with pytest.raises(ParameterError, match=r"max_parameters: models of tables that are not in memory .* sample"):
         XSPN(max_parameters=20).fit(dask.from_array(rows_of_blocks(100, 0), chunks=(50, 8)))

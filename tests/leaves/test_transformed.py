@@ -36,14 +36,14 @@ def test_scales_are_increasing_and_undone_by_their_inverse(scale):
     middle = np.abs(Y) < 5
     np.testing.assert_allclose(scale.forward(x[middle]), Y[middle], atol=1e-9)
     slope = np.gradient(Y[middle], x[middle])
-    np.testing.assert_allclose(scale.log_slope(x[middle])[1:-1], np.log(slope[1:-1]), atol=1e-5)
+    np.testing.assert_allclose(scale.log_derivative(x[middle])[1:-1], np.log(slope[1:-1]), atol=1e-5)
 
 
 def test_densities_moments_and_modes_against_quadrature(scale):
     leaf = Transformed(Gaussian(0, mean=0.3, std=0.6), [scale])
     x = scale.inverse(Y)
     log_prob = leaf.log_prob(x[:, None])
-    mass = np.exp(log_prob - scale.log_slope(x)) * (Y[1] - Y[0])
+    mass = np.exp(log_prob - scale.log_derivative(x)) * (Y[1] - Y[0])
     assert mass.sum() == pytest.approx(1, abs=1e-9)
     mean, covariance = leaf.moments()
     np.testing.assert_allclose(mean, [mass @ x], atol=1e-8)
@@ -109,7 +109,7 @@ def test_no_search_from_random_starts_ends_higher_than_the_mode(seed):
     def height(y):
         y = np.asarray(y, dtype=float)
         away = y - mean
-        slopes = sum(float(own.log_slope(own.inverse(v))) for own, v in zip(scales, y, strict=True))
+        slopes = sum(float(own.log_derivative(own.inverse(v))) for own, v in zip(scales, y, strict=True))
         return slopes - 0.5 * away @ np.linalg.solve(covariance, away)
 
     y = np.array([float(own.forward(x)) for own, x in zip(scales, filled[0], strict=True)])
@@ -123,8 +123,8 @@ def test_no_search_from_random_starts_ends_higher_than_the_mode(seed):
 
 def test_what_scales_do_to_a_density_has_the_derivatives_that_it_says(scale):
     y = np.linspace(-4.0, 4.0, 4001)
-    value, first, second = scale.log_slope_on_line(y)
-    direct = scale.log_slope(scale.inverse(y))
+    value, first, second = scale.log_derivative_on_line(y)
+    direct = scale.log_derivative(scale.inverse(y))
     np.testing.assert_allclose(value - value[0], direct - direct[0], atol=1e-9)
     np.testing.assert_allclose(np.gradient(value, y)[1:-1], first[1:-1], atol=1e-5)
     np.testing.assert_allclose(np.gradient(first, y)[1:-1], second[1:-1], atol=1e-5)
@@ -207,7 +207,7 @@ def test_both_ends_of_a_bounded_scale_are_kept_apart(low, unit):
     scale = Scale("logit", low=low, unit=unit)
     x = scale.inverse(np.array([-800.0, -40.0, 40.0, 800.0]))
     assert scale.possible(x).all()
-    assert np.isfinite(scale.log_slope(x)).all()
+    assert np.isfinite(scale.log_derivative(x)).all()
     high = low + unit
     near = np.nextafter(high, -np.inf)
     expected = np.log(float(Fraction(near) - Fraction(low))) - np.log(float(Fraction(high) - Fraction(near)))

@@ -25,7 +25,7 @@ from xspn.core.errors import ParameterError
 from xspn.graph.nodes import LeafNode
 from xspn.leaves import MultivariateGaussian
 from xspn.plotting import draw_circuit
-from xspn.plotting.facts import NodeFacts, segments_of
+from xspn.plotting.facts import NodeFacts, leaf_pictures
 from xspn.plotting.outline import outline
 from xspn.plotting.overview import binned, description, thinned
 from xspn.plotting.style import image
@@ -139,7 +139,7 @@ def test_every_kind_of_leaf_has_a_line():
     circuit = Circuit(Product([tree, block([2, 3], 0), reals, normal, steps, *alone]))
     said = "7 exchangeable in 3 blocks, tree of 2, 2 jointly normal, 3 independent"
     assert said in texts(draw_circuit(circuit, max_nodes=5))
-    shapes = {segment.shape for segment in segments_of(circuit.root.children)}
+    shapes = {segment.shape for segment in leaf_pictures(circuit.root.children)}
     assert shapes == {"bars", "chances", "frequencies", "bell", "tree"}
 
 

@@ -149,5 +149,5 @@ def test_a_learned_table_fits_on_a_phone(open_page, tmp_path):
             .filter((own) => own.checkVisibility() && !own.closest(".scroll, svg"))
             .filter((own) => own.getBoundingClientRect().right > innerWidth + 0.5).map((own) => own.className)"""
         assert shown.page.evaluate(wide) == []
-    for share in shown.page.locator(".row .share").all():
-        assert share.evaluate("own => own.scrollWidth <= own.clientWidth + 1")
+    for fraction in shown.page.locator(".row .fraction").all():
+        assert fraction.evaluate("own => own.scrollWidth <= own.clientWidth + 1")

@@ -339,7 +339,7 @@ def told_of_a_pair(circuit, t, x, facts):
         else:
             scale, y = scales.get(v, Scale()), np.linspace(-11.0, 11.0, 221)
             grid = scale.inverse(y)
-            sides.append((grid, np.exp(-scale.log_slope(grid)) * (y[1] - y[0])))
+            sides.append((grid, np.exp(-scale.log_derivative(grid)) * (y[1] - y[0])))
     (ts, dt), (xs, dx) = sides
     row = np.full((len(ts), len(xs), circuit.n_variables), np.nan)
     row[..., t], row[..., x] = ts[:, None], xs

@@ -41,12 +41,12 @@ def shown(open_page, tmp_path):
 
 def test_a_click_sets_and_another_clears(shown):
     row = shown.row("hot topic")
-    assert row.locator(".share").inner_text() == "40 %"
+    assert row.locator(".fraction").inner_text() == "40 %"
     row.get_by_role("button", name="yes").click()
     shown.settle()
     assert shown.facts() == ["hot topic = yes"]
     expected = party().marginals({"hot topic": "yes"})[0, 0, 1]
-    assert shown.row("guest 0").locator(".share").inner_text() == f"{expected:.0%}".replace("%", " %")
+    assert shown.row("guest 0").locator(".fraction").inner_text() == f"{expected:.0%}".replace("%", " %")
     assert shown.page.locator(".chance").inner_text().startswith("Probability 40 %")
     row.get_by_role("button", name="yes").click()
     shown.settle()

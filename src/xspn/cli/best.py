@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import matching
+from xspn.cli.inputs import columns_like
 from xspn.cli.output import number, print_aligned, print_json, say
 from xspn.core.errors import ParameterError
 
@@ -22,7 +22,7 @@ def show_best(args: argparse.Namespace, circuit: "Circuit") -> int:
     inside = [j for j, domain in enumerate(schema.domains) if domain is not None]
     if args.best_of:
         names = schema.shown_names
-        asked = list(dict.fromkeys(j for pattern in args.best_of for j in matching(pattern, names, "--best-of")))
+        asked = list(dict.fromkeys(j for pattern in args.best_of for j in columns_like(pattern, names, "--best-of")))
         found, shown = circuit.marginal_map(asked, given=row), asked
     else:
         if args.best_rows < 1:

@@ -18,8 +18,8 @@ from xspn.cli.inputs import (
     add_training_table,
     domains_of,
     excluded,
+    read_input,
     read_model,
-    read_table,
     refuse_two_inputs,
     seed_of,
     without_identifiers,
@@ -112,9 +112,9 @@ def _checked(args: argparse.Namespace) -> "tuple[TableCheck, TableFile]":
         if args.exclude or args.domains:
             raise ParameterError("--exclude, --domains: the model knows its columns; leave them out with --model")
         circuit, _ = read_model(args.model)
-        table = read_table(args.table, args)
+        table = read_input(args.table, args)
         return check_table(table.encoded_by(circuit.schema), circuit, fdr=args.fdr, random_state=seed_of(args)), table
-    whole = excluded(read_table(args.table, args), args.exclude)
+    whole = excluded(read_input(args.table, args), args.exclude)
     cells = without_identifiers(whole, args)
     table_of_codes = cells.read(domains_of(cells, args.domains))
     settings = {"folds": args.folds, "set_aside": args.set_aside, "random_state": seed_of(args)}

@@ -8,7 +8,14 @@ are not used to predict, but compared.
 import argparse
 from typing import Any
 
-from xspn.cli.inputs import add_model_and_table, add_table_options, matching, read_model, read_table, refuse_two_inputs
+from xspn.cli.inputs import (
+    add_model_and_table,
+    add_table_options,
+    columns_like,
+    read_input,
+    read_model,
+    refuse_two_inputs,
+)
 from xspn.cli.output import STDOUT, add_rows_output, check_outputs, print_facts, print_json
 from xspn.core.errors import DataError, ParameterError
 
@@ -34,12 +41,12 @@ def run(args: argparse.Namespace) -> int:
     args.target = _learned_for(notes) if args.target is None else args.target
     if args.target is None:
         raise ParameterError("--target: the model was not learned for one column; name the column to predict")
-    target = matching(args.target, circuit.schema.shown_names, "--target")[0]
+    target = columns_like(args.target, circuit.schema.shown_names, "--target")[0]
     domain = circuit.domains[target]
     if domain is None or domain.cardinality is None:
         why = "is not in the model" if domain is None else "is real; classes are needed"
         raise DataError(f"--target: {args.target!r} {why}")
-    table = read_table(args.table, args)
+    table = read_input(args.table, args)
     codes = table.encoded_by(circuit.schema, absent_is_missing=[circuit.schema.shown_name(target)])
     labels = [circuit.schema.label(target, code) for code in range(domain.cardinality)]
     chances = posterior(circuit, codes, target, domain.cardinality)

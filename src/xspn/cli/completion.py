@@ -18,7 +18,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 @dataclass(frozen=True)
-class Option:
+class CommandOption:
     """An option of a command.
 
     Attributes:
@@ -40,7 +40,7 @@ class Command:
 
     name: str
     help: str
-    options: tuple[Option, ...]
+    options: tuple[CommandOption, ...]
     words: tuple[str, ...]
 
 
@@ -62,14 +62,14 @@ def commands() -> Iterator[Command]:
     for name, summary in COMMANDS.items():
         parser = argparse.ArgumentParser(prog=name)
         import_module(f"xspn.cli.{name}").add_arguments(parser)
-        options: list[Option] = []
+        options: list[CommandOption] = []
         words: list[str] = []
         for action in parser._actions:
             choices = tuple(str(choice) for choice in action.choices or ())
             if action.option_strings:
                 text = " ".join((action.help or "").split())
                 takes_value = action.nargs != 0
-                options.append(Option(tuple(action.option_strings), text, choices, takes_value))
+                options.append(CommandOption(tuple(action.option_strings), text, choices, takes_value))
             else:
                 words += choices
         yield Command(name, summary, tuple(options), tuple(words))

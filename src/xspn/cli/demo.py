@@ -24,23 +24,23 @@ def run(args: argparse.Namespace) -> int:
 
     console = Console(highlight=False)
     conference = datasets.make("conference", random_state=args.seed)
-    say(console, "[bold]conference[/]: ten people attend or not, depending on the topic and on each other;")
-    say(console, "with many guests there is an overflow. 50,000 rows × 12 variables.")
+    tell(console, "[bold]conference[/]: ten people attend or not, depending on the topic and on each other;")
+    tell(console, "with many guests there is an overflow. 50,000 rows × 12 variables.")
     xspn = compare(console, conference, args.seed)
-    say(console, "What the XSPN found, told nothing but the table:")
+    tell(console, "What the XSPN found, told nothing but the table:")
     for line in xspn.explain(names=conference.feature_names).splitlines():
-        say(console, line)
+        tell(console, line)
     ask(console, xspn.circuit_, conference)
 
     exact = datasets.make("exact", random_state=args.seed)
-    say(console, "\n[bold]exact[/]: 100 bits, uniform among the rows whose number of ones is a multiple of 5. Any")
-    say(console, "two bits are independent; only all of them together are not. 10,000 rows.")
+    tell(console, "\n[bold]exact[/]: 100 bits, uniform among the rows whose number of ones is a multiple of 5. Any")
+    tell(console, "two bits are independent; only all of them together are not. 10,000 rows.")
     compare(console, exact, args.seed)
-    say(console, "The paper's numbers are for the authors' own samples of the same two models.")
+    tell(console, "The paper's numbers are for the authors' own samples of the same two models.")
     return 0
 
 
-def say(console: "Console", text: str) -> None:
+def tell(console: "Console", text: str) -> None:
     """Print a line, in full even where the terminal is narrow."""
     console.print(text, soft_wrap=True)
 
@@ -87,11 +87,11 @@ def ask(console: "Console", circuit: "Circuit", data: "Dataset") -> None:
     overflow = data.feature_names.index("overflow")
     evidence = np.full((1, data.n_variables), np.nan)
     evidence[0, :6] = [1, 1, 1, 1, 0, 0]
-    say(console, "\n[bold]A question[/]: four of the first six people come, two do not. Will there be an overflow?")
+    tell(console, "\n[bold]A question[/]: four of the first six people come, two do not. Will there be an overflow?")
     answers = [f"{circuit.marginals(evidence)[0, overflow, 1]:.3f} says the circuit"]
     if data.truth is not None:
         answers.append(f"{data.truth.marginals(evidence)[0, overflow, 1]:.3f} is true")
-    say(
+    tell(
         console,
         f"  P(overflow | attendance) = {', '.join(answers)}; "
         f"{circuit.marginals()[0, overflow, 1]:.3f} without the evidence",

@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from xspn.cli.inputs import STDIN, add_model_argument, add_table_options, read_model, read_table, refuse_two_inputs
+from xspn.cli.inputs import STDIN, add_model_argument, add_table_options, read_input, read_model, refuse_two_inputs
 from xspn.cli.output import STDOUT, check_outputs, say
 from xspn.core.errors import ParameterError
 
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         refuse_two_inputs(args.model, args.data)
     check_outputs([path], [args.model, args.data])
     circuit, _ = read_model(args.model)
-    data = None if args.data is None else read_table(args.data, args)
+    data = None if args.data is None else read_input(args.data, args)
     circuit.explore(path, data=data, title=args.title or model.stem, source=model.name)
     say(f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB")
     if not args.no_open and _has_screen():

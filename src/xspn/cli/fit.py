@@ -20,7 +20,7 @@ from xspn.cli.inputs import (
     domains_of,
     excluded,
     on_cluster,
-    read_table,
+    read_input,
     say_notes,
     seed_of,
     stays_out_of_core,
@@ -166,7 +166,7 @@ def _learned(args: argparse.Namespace, seed: int) -> "LearnedModel":
         return learn_on_cluster(args, settings)
     if args.checkpoint is not None:
         raise ParameterError("--checkpoint: only for Parquet files that a cluster reads; add --cluster local")
-    whole = excluded(read_table(args.table, args), args.exclude)
+    whole = excluded(read_input(args.table, args), args.exclude)
     cells = without_identifiers(whole, args, [] if args.target is None else [args.target])
     table = cells.read(domains_of(cells, args.domains))
     if args.attributes is not None:
@@ -194,7 +194,7 @@ def _split(table: "Table", args: argparse.Namespace, seed: int) -> "tuple[Table,
         return table, None
     fraction = _fraction(args.valid)
     if fraction is None:
-        return table, replace(table, codes=read_table(args.valid, args).encoded_by(table.schema))
+        return table, replace(table, codes=read_input(args.valid, args).encoded_by(table.schema))
     if not 0 < fraction < 1:
         raise ParameterError(f"--valid: expected a fraction between 0 and 1, or a table, found {args.valid}")
     held_out = held_out_rows(len(table), fraction, seed)

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from xspn.cli.inputs import add_model_and_table, add_table_options, read_model, read_table, refuse_two_inputs, seed_of
+from xspn.cli.inputs import add_model_and_table, add_table_options, read_input, read_model, refuse_two_inputs, seed_of
 from xspn.cli.output import STDOUT, add_rows_output, check_outputs, print_json, say
 
 METHODS = ("marginal", "mean", "mpe", "sample")
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     check_outputs([args.output], [args.model, args.table])
     seed = seed_of(args)
     circuit, _ = read_model(args.model)
-    table = read_table(args.table, args)
+    table = read_input(args.table, args)
     schema = circuit.schema
     filled = completed(circuit, table.encoded_by(schema), args.method, seed)
     places = {name: j for j, name in enumerate(table.names if schema.names is None else schema.names)}

@@ -5,7 +5,7 @@ from itertools import combinations
 from math import isfinite, log
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import matching
+from xspn.cli.inputs import columns_like
 from xspn.cli.output import number, print_aligned, print_json
 from xspn.core.errors import ParameterError
 
@@ -24,7 +24,9 @@ def show_information(args: argparse.Namespace, circuit: "Circuit") -> int:
     schema = circuit.schema
     row = evidence_row(args.given, schema, "--given")
     names = schema.shown_names
-    asked = list(dict.fromkeys(j for pattern in args.information for j in matching(pattern, names, "--information")))
+    asked = list(
+        dict.fromkeys(j for pattern in args.information for j in columns_like(pattern, names, "--information"))
+    )
     if len(asked) > MOST_COLUMNS:
         raise ParameterError(
             f"--information: every two columns are compared; expected at most {MOST_COLUMNS}, found {len(asked)}"

@@ -72,7 +72,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_table(path: str, args: argparse.Namespace, quiet: bool = False) -> "TableFile":
+def read_input(path: str, args: argparse.Namespace, quiet: bool = False) -> "TableFile":
     """Read the table of a command, and say what was recognized in it unless that is quite as expected."""
     from xspn.data import ReadOptions, read_table_file
     from xspn.data.files import A_DELIMITER, DELIMITER
@@ -133,7 +133,7 @@ def refuse_two_inputs(*paths: str) -> None:
         raise ParameterError("only one of model and table can come from standard input")
 
 
-def matching(pattern: str, names: tuple[str, ...], what: str) -> list[int]:
+def columns_like(pattern: str, names: tuple[str, ...], what: str) -> list[int]:
     """Return the columns that a name or a pattern with * and ? stands for, or suggest the nearest name."""
     from xspn.core.checks import suggestion
 
@@ -170,7 +170,7 @@ def add_column_options(parser: argparse.ArgumentParser) -> None:
 
 def excluded(table: "TableFile", patterns: list[str]) -> "TableFile":
     """Return the table without the columns that were excluded."""
-    dropped = {table.names[j] for pattern in patterns for j in matching(pattern, table.names, "--exclude")}
+    dropped = {table.names[j] for pattern in patterns for j in columns_like(pattern, table.names, "--exclude")}
     return table.without(dropped) if dropped else table
 
 
@@ -201,7 +201,7 @@ def domains_of(table: "TableFile", texts: list[str]) -> Any:
             if spec not in WORDS:
                 raise ParameterError(f"--domains: expected NAME=TYPE or one of {', '.join(WORDS)}, found {text!r}")
             return spec
-        columns = matching(name, table.names, "--domains")
+        columns = columns_like(name, table.names, "--domains")
         for column in columns:
             specs[table.names[column]] = _column_spec(spec, table, columns, name)
     return specs or None
@@ -286,7 +286,7 @@ def refuse_options(args: argparse.Namespace, names: tuple[str, ...]) -> None:
             raise ParameterError(f"{option}: not for Parquet files that a cluster reads; leave it or --cluster out")
 
 
-def columns_of(collection: Any, names: tuple[str, ...] | None, n_columns: int, source: str) -> Any:
+def known_columns(collection: Any, names: tuple[str, ...] | None, n_columns: int, source: str) -> Any:
     """Return the columns of a lazy table that a model knows; by their order if they have no names."""
     if names is None:
         if len(collection.columns) != n_columns:

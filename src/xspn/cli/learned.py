@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xspn.circuit import Circuit
-from xspn.cli.inputs import columns_of, matching, refuse_options
+from xspn.cli.inputs import columns_like, known_columns, refuse_options
 from xspn.cli.quality import UNSEEN, posterior, quality_of
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray
 from xspn.core.errors import DataError, ParameterError
@@ -71,7 +71,7 @@ def learn_model(train: Table, valid: Table | None, settings: dict[str, Any], tar
             "parts": parts,
             "log_likelihood": {name: _means(own, train, valid) for name, own in scores.items()},
             "decisions": len(trace),
-            "blocks": blocks_of(circuit, trace),
+            "blocks": leaf_blocks(circuit, trace),
             **({"new_classes": new} if new else {}),
             **({} if target is None else {"classification": _classification(predicted, train, valid, target)}),
         }
@@ -187,7 +187,7 @@ def trace_in_words(trace: Trace, circuit: Circuit) -> list[dict[str, Any]]:
     ]
 
 
-def blocks_of(circuit: Circuit, trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def leaf_blocks(circuit: Circuit, trace: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the leaves of several variables, those with the most cells first; without a trace none.
 
     They are the blocks of `xspn show`, with the rows that the circuit expects in each, and the context that each is in;
@@ -234,12 +234,12 @@ def learn_on_cluster(args: argparse.Namespace, settings: dict[str, Any]) -> Lear
     collection = as_collection(args.table)
     names = tuple(str(name) for name in collection.columns)
     if args.exclude:
-        dropped = {names[j] for pattern in args.exclude for j in matching(pattern, names, "--exclude")}
+        dropped = {names[j] for pattern in args.exclude for j in columns_like(pattern, names, "--exclude")}
         names = tuple(name for name in names if name not in dropped)
         table = collection = collection[list(names)]
     if args.valid is not None and not is_parquet(args.valid):
         raise ParameterError(f"--valid: on a cluster a table of its own is needed, of Parquet files, not {args.valid}")
-    valid = None if args.valid is None else columns_of(as_collection(args.valid), names, len(names), args.valid)
+    valid = None if args.valid is None else known_columns(as_collection(args.valid), names, len(names), args.valid)
     # Where nothing is chosen by them, validation rows are scored after the model is saved: that may fail.
     choosing = None if settings.get("quality", "fast") == "fast" else valid
     model = XSPN(**settings).fit(table, X_valid=choosing, checkpoint=args.checkpoint)
@@ -258,7 +258,7 @@ def learn_on_cluster(args: argparse.Namespace, settings: dict[str, Any]) -> Lear
             "log_likelihood": {"this_model": {"train": model.score(collection), "held_out": held_out}},
             "parts": parts_of(model),
             "decisions": len(trace),
-            "blocks": blocks_of(circuit, trace),
+            "blocks": leaf_blocks(circuit, trace),
             "passes": len(getattr(model, "passes_", ())),
         }
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from xspn.cli.inputs import (
     add_model_argument,
     add_table_options,
-    matching,
+    columns_like,
+    read_input,
     read_model,
-    read_table,
     refuse_two_inputs,
     say_notes,
 )
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     check_outputs([args.output], [args.model, args.baskets])
     circuit, _ = read_model(args.model)
     names = circuit.schema.shown_names
-    exclude = sorted({names[j] for pattern in args.exclude for j in matching(pattern, names, "--exclude")})
+    exclude = sorted({names[j] for pattern in args.exclude for j in columns_like(pattern, names, "--exclude")})
     table = None if args.baskets is None else _baskets(args, circuit)
     baskets: Any = [args.basket] if table is None else table.encoded_by(circuit.schema)
     found = circuit.recommend(
@@ -91,21 +91,21 @@ def _baskets(args: argparse.Namespace, circuit: "Circuit") -> "TableFile":
 def _read(args: argparse.Namespace, known: set[str]) -> "TableFile":
     """Return the table of baskets: lines of items where cells rather than names of columns are items."""
     if args.layout != "auto" or args.baskets == STDOUT:
-        return read_table(args.baskets, args, quiet=True)
+        return read_input(args.baskets, args, quiet=True)
     as_baskets = argparse.Namespace(**{**vars(args), "layout": "baskets"})
     try:
-        table = read_table(args.baskets, args, quiet=True)
+        table = read_input(args.baskets, args, quiet=True)
     except DataError as error:
         if args.row or args.item is not None:
             raise
         with suppress(DataError):
-            table = read_table(args.baskets, as_baskets, quiet=True)
+            table = read_input(args.baskets, as_baskets, quiet=True)
             if not known.isdisjoint(table.names):
                 return table
         raise error from None
     has_items = any(cell in known for own in table.cells for cell in own if isinstance(cell, str))
     if not table.is_listed and (has_items or known.isdisjoint(table.names)):
-        return read_table(args.baskets, as_baskets, quiet=True)
+        return read_input(args.baskets, as_baskets, quiet=True)
     return table
 
 

@@ -15,8 +15,8 @@ from xspn.cli.inputs import (
     STDIN,
     add_model_and_table,
     add_table_options,
+    read_input,
     read_model,
-    read_table,
     refuse_two_inputs,
 )
 from xspn.cli.output import STDOUT, check_outputs, say
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
     check_outputs([path], [args.model, args.table, args.test])
     require_matplotlib()
     circuit, _ = read_model(args.model)
-    table = read_table(args.table, args)
-    test = None if args.test is None else read_table(args.test, args)
+    table = read_input(args.table, args)
+    test = None if args.test is None else read_input(args.test, args)
     report(
         circuit, table, path, test=test, refit=args.refit,
         title=args.title or f"Report: {'model' if args.model == STDIN else Path(args.model).stem}",

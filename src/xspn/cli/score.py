@@ -7,10 +7,10 @@ from xspn.cli.inputs import (
     add_cluster_option,
     add_model_and_table,
     add_table_options,
-    columns_of,
+    known_columns,
     on_cluster,
+    read_input,
     read_model,
-    read_table,
     refuse_options,
     refuse_two_inputs,
     stays_out_of_core,
@@ -73,11 +73,11 @@ def _scores(args: argparse.Namespace, circuit: "Circuit") -> "tuple[FloatArray, 
     """Return each row's log-likelihood, and the table, unless it stays out of core."""
     schema = circuit.schema
     if not stays_out_of_core(args):
-        table = read_table(args.table, args)
+        table = read_input(args.table, args)
         return circuit.log_likelihood(table.encoded_by(schema)), table
     from xspn.distributed.gathering import as_collection
     from xspn.distributed.lazy import answers
 
     refuse_options(args, ("delimiter", "missing"))
-    known = columns_of(as_collection(args.table), schema.names, len(schema), args.table)
+    known = known_columns(as_collection(args.table), schema.names, len(schema), args.table)
     return answers(circuit, "log_likelihood", known).compute(), None

@@ -10,12 +10,12 @@ correlation. With -o each row's probabilities of all segments are written, exact
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import add_model_argument, add_table_options, read_model, read_table, refuse_two_inputs
+from xspn.cli.inputs import add_model_argument, add_table_options, read_input, read_model, refuse_two_inputs
 from xspn.cli.output import STDOUT, add_formula_option, check_outputs, print_json, say
 from xspn.core.errors import ParameterError
 
 if TYPE_CHECKING:
-    from xspn.inference.segments import Group, Segments
+    from xspn.inference.segments import ColumnGroup, Segments
     from xspn.inference.strength import Strength
 
 
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     circuit, _ = read_model(args.model)
     found = circuit.segments()
     if args.table is not None:
-        table = read_table(args.table, args)
+        table = read_input(args.table, args)
         chances = circuit.responsibilities(table)
         found = found.with_rows(chances.sum(axis=0).tolist())
         if args.output is not None:
@@ -83,7 +83,7 @@ def _plain(found: "Segments") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _group(group: "Group") -> dict[str, Any]:
+def _group(group: "ColumnGroup") -> dict[str, Any]:
     return {
         "columns": list(group.columns), "law": group.law, "node": group.node,
         "here": _strength(group.strength), "overall": _strength(group.overall),

@@ -14,7 +14,7 @@ from xspn.cli.inputs import (
     add_training_table,
     domains_of,
     excluded,
-    read_table,
+    read_input,
     without_identifiers,
 )
 from xspn.cli.output import abridged, check_outputs, check_picture, print_aligned, print_json, save_picture, say
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         raise ParameterError(f"--level: expected a number between 0 and 1, found {args.level}")
     check_picture(args.picture)
     check_outputs([args.picture], [args.table])
-    cells = without_identifiers(excluded(read_table(args.table, args), args.exclude), args)
+    cells = without_identifiers(excluded(read_input(args.table, args), args.exclude), args)
     table, names = cells.read(domains_of(cells, args.domains)), cells.names
     one_type = len(names) > 1 and len(set(column_types(table))) == 1
     whole = exchangeability_test(table) if one_type else None

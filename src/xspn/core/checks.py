@@ -38,7 +38,7 @@ def same_columns(found: list[str], names: Names, what: str) -> None:
     missing = [name for name in names if name not in given]
     extra = [name for name in found if name not in known]
     if missing or extra:
-        near = nearest(extra[0], missing) if extra else None
+        near = nearest_name(extra[0], missing) if extra else None
         hint = "" if near is None else f"; did you mean {near!r} by {extra[0]!r}?"
         raise DataError(
             f"{what}: expected the columns that the model knows; missing {missing[:5]}, unknown {extra[:5]}{hint}"
@@ -195,7 +195,7 @@ def place_of(name: str, names: Names) -> int | None:
     return index.get(name)
 
 
-def nearest(name: str, known: Sequence[str]) -> str | None:
+def nearest_name(name: str, known: Sequence[str]) -> str | None:
     """Return the known name that looks most like this one, if any does."""
     lowered = {other.lower(): other for other in reversed(known)}
     near = get_close_matches(name.lower(), lowered, n=1)
@@ -209,7 +209,7 @@ def suggestion(name: str, known: Sequence[str]) -> str:
         >>> suggestion("Rian", ["rain", "sun"])
         "; did you mean 'rain'?"
     """
-    near = nearest(name, known)
+    near = nearest_name(name, known)
     return "" if near is None else f"; did you mean {near!r}?"
 
 

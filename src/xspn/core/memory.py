@@ -23,7 +23,7 @@ def need_memory(needed: float, what: str, advice: Callable[[int], str]) -> None:
     available = available_memory()
     if available is not None and needed > available:
         raise MemoryLimitError(
-            f"{what} needs about {in_words(needed)} of memory, and {in_words(available)} are available; "
+            f"{what} needs about {bytes_in_words(needed)} of memory, and {bytes_in_words(available)} are available; "
             f"{advice(available)}"
         )
 
@@ -37,11 +37,11 @@ def available_memory() -> int | None:
     return max(min(found), 0) if found else None
 
 
-def in_words(n_bytes: float) -> str:
+def bytes_in_words(n_bytes: float) -> str:
     """Return a number of bytes as people say it.
 
     Examples:
-        >>> in_words(3_200_000_000), in_words(45_600_000)
+        >>> bytes_in_words(3_200_000_000), bytes_in_words(45_600_000)
         ('3.2 GB', '46 MB')
     """
     if n_bytes >= 1000 * MEGABYTE:

@@ -50,9 +50,9 @@ def _of_file(path: str, names: Sequence[str], row_names: Sequence[str]) -> Attri
     """Return the attributes in a file; the column with most of the names tells which row is about which column."""
     table = read_table_file(path, ReadOptions(layout="wide"))
     known = set(names)
-    shares = [len({str(cell) for cell in own} & known) for own in table.cells]
-    key = max(range(len(shares)), key=lambda j: shares[j])
-    if not shares[key]:
+    n_named = [len({str(cell) for cell in own} & known) for own in table.cells]
+    key = max(range(len(n_named)), key=lambda j: n_named[j])
+    if not n_named[key]:
         rows_of = set(row_names)
         about_rows = next((str(cell) for own in table.cells for cell in own if str(cell) in rows_of), None)
         if about_rows is not None:

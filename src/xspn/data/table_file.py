@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xspn.core.arrays import AnyArray
-from xspn.core.checks import is_missing, nearest, place_of, suggestion
+from xspn.core.checks import is_missing, nearest_name, place_of, suggestion
 from xspn.core.errors import DataError, DataTypeError, default_name
 from xspn.data.column_types import identifier
 from xspn.data.decimals import NUMBER
@@ -179,7 +179,7 @@ class TableFile:
         if lacking:
             known = set(names)
             spare = [name for name in self.names if name not in known]
-            near = nearest(lacking[0], spare)
+            near = nearest_name(lacking[0], spare)
             hint = "" if near is None else f"; did you mean {lacking[0]!r} by {near!r}?"
             message = f"{self.source}: the table lacks the column {lacking[0]!r} that the model knows{hint}"
             error = DataError(message)

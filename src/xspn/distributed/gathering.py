@@ -43,7 +43,7 @@ class GatherLimits:
         return cls(**{field.name: config.get(f"xspn.{field.name}", field.default) for field in fields(cls)})
 
 
-def is_small(X: Any) -> bool:
+def may_be_gathered(X: Any) -> bool:
     """Whether a table has at most as many cells as one process may gather (`xspn.gather_cells`)."""
     return n_rows(X) * n_columns(X) <= GatherLimits.configured().gather_cells
 

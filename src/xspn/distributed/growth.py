@@ -23,7 +23,7 @@ from xspn.distributed.passes import (
     read_partition,
     threshold,
 )
-from xspn.distributed.slice import Context, RemoteSlice, SampledRows
+from xspn.distributed.slice import RemoteSlice, RowsAbove, StandInRows
 from xspn.distributed.summary import RemoteSummary
 from xspn.distributed.tree import OpenTask, PartialTree, learn_bundle, without_rows
 from xspn.learning.assembly import Learned, Record, assemble
@@ -217,7 +217,7 @@ class Growth:
         cells = own.slice(np.arange(len(own.bits)), np.arange(len(open_task.variables)))
         summary = RemoteSummary(sums, cells, sample.weights)
         slice = RemoteSlice(summary, open_task.variables, open_task.context)
-        task = open_task.task(SampledRows(np.arange(len(cells)), summary.rows()[1]))
+        task = open_task.task(StandInRows(np.arange(len(cells)), summary.rows()[1]))
         decision = decide(slice, self.config, is_root=open_task.depth == 0, known=open_task.known)
         record = self.actions.act(task, slice, decision)
         record.seconds = perf_counter() - start
@@ -232,14 +232,14 @@ class Growth:
             return [_below(task, open_task.context, float(rows)) for task in record.below]
         most = self.limits.context_rows
         weights = summary.rows()[1][:most]
-        around = Context(
+        around = RowsAbove(
             open_task.variables, sample.bits[:most], weights * (summary.total / max(weights.sum(), 1e-300))
         )
         whole = max(len(sample.bits), 1)
         return [_below(task, around, rows * len(task.rows) / whole) for task in record.below]
 
 
-def _below(task: Task, context: Context | None, rows: float) -> OpenTask:
+def _below(task: Task, context: RowsAbove | None, rows: float) -> OpenTask:
     return OpenTask(task.variables, task.seed, task.depth, task.known, context, rows)
 
 

@@ -80,7 +80,7 @@ def identity_of_rows(
     return plain
 
 
-def columns_of(X: Any, sample_weight: Any = None) -> OutOfCoreColumns:
+def read_columns(X: Any, sample_weight: Any = None) -> OutOfCoreColumns:
     """Read a Dask collection or a Parquet path once, and return what its columns hold."""
     start = perf_counter()
     collection = as_collection(X)

@@ -61,7 +61,7 @@ class PartitionedTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PartitionBlock:
     """Some consecutive rows of a partition."""
 
     first: int  # the position of the first row in its partition
@@ -111,7 +111,7 @@ def partitions_of_weights(sample_weight: Any, n_partitions: int) -> Sequence[Any
     return list(parts)
 
 
-def blocks_of(partition: Partition, layout: TableLayout) -> Iterator[Block]:
+def blocks_of_partition(partition: Partition, layout: TableLayout) -> Iterator[PartitionBlock]:
     """Yield a partition's rows in blocks; errors name the partition."""
     try:
         yield from _blocks(partition, layout)
@@ -121,7 +121,7 @@ def blocks_of(partition: Partition, layout: TableLayout) -> Iterator[Block]:
         raise ClusterError(f"{partition.source}: could not be read ({type(error).__name__}: {error})") from error
 
 
-def _blocks(partition: Partition, layout: TableLayout) -> Iterator[Block]:
+def _blocks(partition: Partition, layout: TableLayout) -> Iterator[PartitionBlock]:
     rows, weights = partition.rows, partition.weights
     chance = None if partition.bootstrap is None else np.random.default_rng(partition.bootstrap)
     arrays = batches_of(rows, BLOCK_ROWS) if isinstance(rows, Piece) else _slices(rows, layout)
@@ -143,7 +143,7 @@ def _blocks(partition: Partition, layout: TableLayout) -> Iterator[Block]:
         if chance is not None:
             times = chance.poisson(1.0, len(array)).astype(np.float64)
             counts = times if counts is None else counts * times
-        yield Block(first, bits, counts)
+        yield PartitionBlock(first, bits, counts)
         first = after
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
-from xspn.distributed.partitions import Block, Partition, TableLayout, blocks_of
+from xspn.distributed.partitions import Partition, PartitionBlock, TableLayout, blocks_of_partition
 from xspn.distributed.summary import Aggregate
 from xspn.learning.clustering.base import Rule
 from xspn.learning.data import MISSING, BinaryData, Bits
@@ -72,7 +72,7 @@ def partition_statistics(partition: Partition, layout: TableLayout) -> TableStat
     """Read a partition and return its statistics."""
     digest = hashlib.blake2b(digest_size=16)
     count, total, complete = 0, 0.0, True
-    for block in blocks_of(partition, layout):
+    for block in blocks_of_partition(partition, layout):
         digest.update(block.bits.data)
         if block.weights is not None:
             digest.update(np.ascontiguousarray(block.weights).data)
@@ -192,7 +192,7 @@ def read_partition(number: int, partition: Partition, plan: PassPlan) -> tuple[A
     """Read a partition; return sums and samples, and then each bundle of gathered rows."""
     result = PassResult()
     bundles: list[Bundle] = [{} for _ in range(plan.n_bundles)]
-    for block in blocks_of(partition, plan.layout):
+    for block in blocks_of_partition(partition, plan.layout):
         reader = _BlockReader(block)
         for key, own in _routed(reader, plan):
             target = plan.targets[key]
@@ -223,7 +223,7 @@ def _united(parts: list[Packed], target: Target) -> list[Packed]:
 class _BlockReader:
     """Cells of a block; the rows of a task are picked once for all factors that share them."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: PartitionBlock) -> None:
         self.block = block
         self._picked: tuple[IntArray, Bits] | None = None
 
@@ -253,7 +253,7 @@ def _routed(reader: _BlockReader, plan: PassPlan) -> Iterator[tuple[int, Rows]]:
     yield from waiting.items()
 
 
-def _informative_rows(block: Block, complete: bool, unit: float | None) -> Rows:
+def _informative_rows(block: PartitionBlock, complete: bool, unit: float | None) -> Rows:
     """Return the informative rows: of a weight above 0, with some cell seen."""
     weights = np.ones(len(block.bits)) if block.weights is None else block.weights
     keep = _rounded(weights, unit) > 0

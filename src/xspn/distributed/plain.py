@@ -17,7 +17,7 @@ from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import is_finite_number
 from xspn.core.errors import FormatError, XSPNError
 from xspn.core.random import child_seed
-from xspn.distributed.slice import Context
+from xspn.distributed.slice import RowsAbove
 from xspn.distributed.tree import NO_ROWS, ROOT, OpenTask, PartialTree
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node
@@ -184,7 +184,7 @@ def _plain_open_task(open_task: OpenTask) -> dict[str, Any]:
     }
 
 
-def _open_task(data: Any, contexts: Sequence[Context], n: int) -> OpenTask:
+def _open_task(data: Any, contexts: Sequence[RowsAbove], n: int) -> OpenTask:
     number = _whole_or_none(data["context"], "context", len(contexts) - 1)
     return OpenTask(
         _variables(data, n),
@@ -198,31 +198,31 @@ def _open_task(data: Any, contexts: Sequence[Context], n: int) -> OpenTask:
     )
 
 
-def _plain_context(context: Context) -> dict[str, Any]:
+def _plain_context(context: RowsAbove) -> dict[str, Any]:
     return {
         "variables": context.variables.tolist(),
-        "bits": packed(context.bits),
-        "weights": packed(context.weights),
+        "bits": to_text(context.bits),
+        "weights": to_text(context.weights),
     }
 
 
-def _context(data: Any, n: int, most_rows: int) -> Context:
+def _context(data: Any, n: int, most_rows: int) -> RowsAbove:
     variables = _variables(data, n)
-    bits = unpacked(data, "bits", np.dtype(np.uint8), most_rows * len(variables)).reshape(-1, len(variables))
-    weights = unpacked(data, "weights", np.dtype(np.float64), most_rows)
+    bits = from_text(data, "bits", np.dtype(np.uint8), most_rows * len(variables)).reshape(-1, len(variables))
+    weights = from_text(data, "weights", np.dtype(np.float64), most_rows)
     if len(weights) != len(bits) or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         raise FormatError("context: expected a weight of at least 0 for each row, and one above 0")
     if not np.isin(bits, (0, 1, MISSING)).all():
         raise FormatError("context: expected bits")
-    return Context(variables, bits, weights)
+    return RowsAbove(variables, bits, weights)
 
 
-def packed(array: AnyArray) -> str:
+def to_text(array: AnyArray) -> str:
     """Return the numbers of an array as text."""
     return base64.b64encode(zlib.compress(np.ascontiguousarray(array).tobytes())).decode("ascii")
 
 
-def unpacked(data: Any, key: str, kind: np.dtype[Any], most: int) -> AnyArray:
+def from_text(data: Any, key: str, kind: np.dtype[Any], most: int) -> AnyArray:
     """Return an array of at most so many numbers; what would be longer is never unpacked."""
     unpacking = zlib.decompressobj()
     try:

@@ -11,7 +11,7 @@ import numpy as np
 
 from xspn.core.arrays import AnyArray
 from xspn.core.errors import FormatError
-from xspn.distributed.plain import packed, unpacked
+from xspn.distributed.plain import from_text, to_text
 from xspn.engine.program import SumStep
 from xspn.learning.em.passes import Expected
 from xspn.learning.long_tables import Expectation
@@ -55,16 +55,16 @@ def _expected(data: Any, measure: Expectation) -> Expected:
 
 
 def _plain_rows(rows: SampledRows) -> dict[str, Any]:
-    return {"index": packed(rows.index), "cells": packed(rows.cells), "weights": packed(rows.weights)}
+    return {"index": to_text(rows.index), "cells": to_text(rows.cells), "weights": to_text(rows.weights)}
 
 
 def _rows(data: Any, draw: Draw, most: int) -> SampledRows:
     """Return saved rows: at most so many, in order, with cells that their columns may have."""
     n = len(draw.domains)
     bits = all(domain.cardinality == 2 for domain in draw.domains)
-    index = unpacked(data, "index", np.dtype(np.int64), most)
-    weights = unpacked(data, "weights", np.dtype(np.float64), most)
-    cells = unpacked(data, "cells", np.dtype(np.uint8 if bits else np.float64), most * n)
+    index = from_text(data, "index", np.dtype(np.int64), most)
+    weights = from_text(data, "weights", np.dtype(np.float64), most)
+    cells = from_text(data, "cells", np.dtype(np.uint8 if bits else np.float64), most * n)
     in_order = bool((np.diff(index) > 0).all()) and (not len(index) or index[0] >= 0)
     if not in_order or len(weights) != len(index) or cells.size != n * len(index):
         raise FormatError("rows: expected as many weights and rows of cells as positions, in order")
@@ -79,7 +79,7 @@ def _rows(data: Any, draw: Draw, most: int) -> SampledRows:
 
 
 def _plain_array(array: AnyArray) -> str:
-    return packed(np.asarray(array, dtype=np.float64))
+    return to_text(np.asarray(array, dtype=np.float64))
 
 
 def _arrays(data: Any, shapes: Sequence[tuple[int, ...]]) -> list[AnyArray]:
@@ -88,7 +88,7 @@ def _arrays(data: Any, shapes: Sequence[tuple[int, ...]]) -> list[AnyArray]:
     found = []
     for own, shape in zip(data, shapes, strict=True):
         size = int(np.prod(shape))
-        array = unpacked({"statistics": own}, "statistics", np.dtype(np.float64), size)
+        array = from_text({"statistics": own}, "statistics", np.dtype(np.float64), size)
         if array.size != size or not np.isfinite(array).all():
             raise FormatError(f"statistics: expected {size} numbers")
         found.append(array.reshape(shape))

@@ -22,7 +22,7 @@ from xspn.learning.task import Rows
 
 
 @dataclass(frozen=True, eq=False)
-class Context:
+class RowsAbove:
     """Some rows of the sum above a slice, which stand for all of them.
 
     Attributes:
@@ -40,7 +40,7 @@ class Context:
         return np.ascontiguousarray(self.bits[:, np.searchsorted(self.variables, variables)])
 
 
-class SampledRows(Rows):
+class StandInRows(Rows):
     """The rows of a sample, which stand for those that are out of core."""
 
     def clusters(self, split: Split) -> Sequence[Rows]:
@@ -58,7 +58,7 @@ class RemoteSlice(BitSlice):
     weights of mixed leaves, and the counts of their blocks.
     """
 
-    def __init__(self, summary: RemoteSummary, variables: IntArray, context: Context | None) -> None:
+    def __init__(self, summary: RemoteSummary, variables: IntArray, context: RowsAbove | None) -> None:
         super().__init__(summary, variables)
         self.summary = summary
         self._context = context

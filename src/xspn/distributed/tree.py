@@ -8,7 +8,7 @@ import numpy as np
 
 from xspn.core.arrays import IntArray
 from xspn.distributed.passes import Bundle, Packed, Route
-from xspn.distributed.slice import Context
+from xspn.distributed.slice import RowsAbove
 from xspn.learning.assembly import Record
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
@@ -38,7 +38,7 @@ class OpenTask:
     seed: int
     depth: int = 0
     known: Dependence = Dependence.UNKNOWN
-    context: Context | None = None
+    context: RowsAbove | None = None
     rows: float = 0.0
     parent: int | None = None
     branch: int = 0

@@ -29,7 +29,7 @@ from xspn.engine.kernels.arrays import (
 from xspn.engine.kernels.scaled_arrays import scaled
 from xspn.engine.program import Program, RowChecker, SumStep
 from xspn.engine.tape import Tape
-from xspn.leaves.base import cut
+from xspn.leaves.base import pieces
 from xspn.leaves.blocks import LeafBlock, RowBlock
 
 WIDTH = 256  # rows in a block: the values of one instruction take 2 kB, and loops over rows are long enough
@@ -160,7 +160,7 @@ class TapeRunner:
         whole: "TapeRunner | None" = None,
     ) -> None:
         self.program, self.tape, self.dtype, self.threads = program, tape, dtype, threads
-        self._whole = whole  # that of the tape whose parts are kept apart in this one
+        self._whole = whole  # the runner of the tape whose parts are written out separately in this one
         self.inside = np.array(~program.absent)
         self.inside.flags.writeable = False
         self.identity = np.arange(len(tape.layout))
@@ -295,7 +295,7 @@ class TapeRunner:
         steps = [step for step in self.program.steps if isinstance(step, SumStep)]
         flat, source = np.zeros(sum(step.children.size for step in steps)), self.tape.layout.weight_source
         flat[source[source >= 0]] = found.kernels.sums[source >= 0]
-        sums = cut(flat, np.array([step.children.size for step in steps], dtype=np.int64))
+        sums = pieces(flat, np.array([step.children.size for step in steps], dtype=np.int64))
         leaves = [block.counts_of_kernels(found.kernels) for _, block in self.program.native.values()]
         return Counts(
             [own.reshape(step.children.shape) for own, step in zip(sums, steps, strict=True)],

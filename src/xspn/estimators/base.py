@@ -67,9 +67,9 @@ def in_memory(X: Any, what: str) -> Any:
     """Return a table that is out of core and small enough to be gathered as one in memory, any other as it is."""
     if not is_out_of_core(X):
         return X
-    from xspn.distributed.gathering import gathered, is_small
+    from xspn.distributed.gathering import gathered, may_be_gathered
 
-    if getattr(X, "ndim", 2) == 2 and not is_small(X):
+    if getattr(X, "ndim", 2) == 2 and not may_be_gathered(X):
         raise DataError(f"{what}: too large to be gathered; take fewer rows")
     return gathered(X)
 

@@ -184,7 +184,7 @@ class XSPNOutlierDetector(OutlierMixin, AroundDensity):  # type: ignore[misc]
         """
         logs = self.circuit_.log_likelihood(rows)
         for variable, scale in scales_of(self.circuit_.graph.leaves).items():
-            slope = scale.log_slope(rows[:, variable])
+            slope = scale.log_derivative(rows[:, variable])
             logs -= np.where(np.isneginf(slope), 0.0, slope)  # what is out of the range is impossible already
         return logs
 

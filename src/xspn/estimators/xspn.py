@@ -325,10 +325,10 @@ class XSPN(SegmentTransformer, LearnerParameters):
         self, X: Any, X_valid: Any, sample_weight: Any, checkpoint: Any, config: LearnConfig
     ) -> tuple[Learned, TrainingData | None]:
         """Learn from a table that is not in memory; one that is small enough is gathered."""
-        from xspn.distributed.gathering import binary_template, gathered, is_small
+        from xspn.distributed.gathering import binary_template, gathered, may_be_gathered
         from xspn.distributed.learning import OutOfCoreTable, learn_out_of_core
 
-        if is_small(X):
+        if may_be_gathered(X):
             return self._learned(gathered(X), X_valid, in_memory(sample_weight, "sample_weight"), config)
         if self.quality != "fast":
             raise ParameterError(f'quality: tables that are not in memory are learned "fast", found {self.quality!r}')
@@ -369,13 +369,13 @@ class XSPN(SegmentTransformer, LearnerParameters):
         """Learn by evidence from a table that is not in memory; None if it is to be learned from by tests."""
         from xspn.distributed.checkpoint import Checkpoint
         from xspn.distributed.gathering import n_columns
-        from xspn.distributed.long_rows import OutOfCoreRows, columns_of, identity_of_rows
+        from xspn.distributed.long_rows import OutOfCoreRows, identity_of_rows, read_columns
 
         if self.n_estimators > 1 or not config.settled(n_columns(X) <= WIDEST_BY_EVIDENCE).by_evidence:
             return None
         if checkpoint is not None:
             Checkpoint.at(checkpoint, {})  # refuses a path that cannot be written to, before anything is read
-        columns = columns_of(X, sample_weight)
+        columns = read_columns(X, sample_weight)
         self._training_table(columns.template)
         rows = OutOfCoreRows(columns, self.schema_, self.binarize)
         if not config.settled(evidence_serves(rows)).by_evidence:

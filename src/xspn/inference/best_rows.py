@@ -104,7 +104,7 @@ def _best_rows(
     return _Search(program, row, open_columns, int(k), limits).run(start, schema)
 
 
-def best_completions(backend: Backend, evidence: FloatArray, schema: Schema) -> Completion:
+def searched_completions(backend: Backend, evidence: FloatArray, schema: Schema) -> Completion:
     """Return the most probable completion of each row, or refuse where the search takes too long."""
     values, log_prob = np.empty(evidence.shape), np.empty(len(evidence))
     starts = max_product(backend, evidence, is_exact=False, names=schema.names).values

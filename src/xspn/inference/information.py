@@ -68,7 +68,7 @@ def exact(value: float) -> Information:
     return Information(value, "exact", 0.0, value, value)
 
 
-def simulated(terms: FloatArray, lower: float = -np.inf, upper: float = np.inf) -> Information:
+def mean_of_draws(terms: FloatArray, lower: float = -np.inf, upper: float = np.inf) -> Information:
     """Return the mean of terms that were drawn; one that is infinite makes the mean infinite."""
     mean = float(terms.mean())
     error = float(terms.std(ddof=1) / np.sqrt(len(terms))) if np.isfinite(mean) else 0.0
@@ -150,7 +150,7 @@ def entropy(graph: Graph, score: Score, draw: Draw, method: Method) -> Informati
     known = exact_entropy(graph) if method == "auto" else None
     if known is not None:
         return exact(known)
-    return simulated(-score(draw()), *entropy_bounds(graph))
+    return mean_of_draws(-score(draw()), *entropy_bounds(graph))
 
 
 # -- two sets of variables, two circuits -------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def mutual_information(
         if all(domain.is_discrete for v in graph.root.scope if (domain := graph.domains[v]) is not None):
             upper = min(upper, own[1])  # a set tells no more than it says
     a, b, both = (score(rows) for score in scores)
-    return simulated(both - a - b, max(0.0, lower), upper)
+    return mean_of_draws(both - a - b, max(0.0, lower), upper)
 
 
 def divergence(p: Graph, q: Graph, log_p: Score, log_q: Score, draw: Draw, method: Method) -> Information:
@@ -188,7 +188,7 @@ def divergence(p: Graph, q: Graph, log_p: Score, log_q: Score, draw: Draw, metho
         with np.errstate(divide="ignore"):
             return exact(float((own[own > 0] * (np.log(own[own > 0]) - np.log(other[own > 0]))).sum()))
     rows = draw()
-    return simulated(log_p(rows) - log_q(rows), 0.0)
+    return mean_of_draws(log_p(rows) - log_q(rows), 0.0)
 
 
 def jensen_shannon(
@@ -206,4 +206,4 @@ def jensen_shannon(
         rows = draw()
         gap = sign * (log_q(rows) - log_p(rows))  # log of the other over one's own
         terms.append(most - np.logaddexp(0.0, gap))
-    return simulated((terms[0] + terms[1]) / 2, 0.0, most)
+    return mean_of_draws((terms[0] + terms[1]) / 2, 0.0, most)

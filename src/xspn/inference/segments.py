@@ -59,7 +59,7 @@ class SegmentMark:
 
 
 @dataclass(frozen=True)
-class Group:
+class ColumnGroup:
     """Columns of a segment that depend on each other, or can be interchanged.
 
     Attributes:
@@ -105,7 +105,7 @@ class Segment:
     weight: float
     rows: float | None
     marks: tuple[SegmentMark, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[ColumnGroup, ...]
     node: int
 
     def __str__(self) -> str:
@@ -136,7 +136,11 @@ class Segments(Sequence[Segment]):
     """
 
     def __init__(
-        self, segments: Sequence[Segment], columns: tuple[str, ...], n_columns: int, common: tuple[Group, ...] = ()
+        self,
+        segments: Sequence[Segment],
+        columns: tuple[str, ...],
+        n_columns: int,
+        common: tuple[ColumnGroup, ...] = (),
     ) -> None:
         self._segments, self.columns, self.n_columns, self.common = tuple(segments), columns, n_columns, common
 
@@ -270,7 +274,7 @@ class _Reader:
             here, overall, code = 1 - here, 1 - overall, 1 - code  # the phrase is about the other one of two labels
         return SegmentMark(phrase.text, names, self.schema.label(first.variable, code), here, overall)
 
-    def group(self, part: Leaf | Sum) -> Group:
+    def group(self, part: Leaf | Sum) -> ColumnGroup:
         names = tuple(self.names[v] for v in part.scope)
         strength = strength_of(part, self.schema.domains)
         if isinstance(part, Sum):
@@ -278,7 +282,7 @@ class _Reader:
         else:
             own = [self.names[v] for v in part.variables]
             law = part.law(own, partial(self._label, part.variables[0]))
-        return Group(names, law, strength, self.overall(part), self.composition.graph.id_of(part))
+        return ColumnGroup(names, law, strength, self.overall(part), self.composition.graph.id_of(part))
 
     def overall(self, part: Node) -> Strength | None:
         """Return the strength of a group in all rows, where moments tell it."""

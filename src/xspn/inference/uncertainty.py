@@ -238,9 +238,9 @@ class DeltaMethod:
         if not len(told):
             return np.zeros(asked.shape[0])
         told_of_leaf = reached[told, None] * leaf.sensitivity(own[told])
-        slopes = np.zeros((len(rows), told_of_leaf.shape[1]))
-        slopes[told] = told_of_leaf
-        return np.asarray(((asked @ slopes) ** 2).sum(axis=1))
+        derivatives = np.zeros((len(rows), told_of_leaf.shape[1]))
+        derivatives[told] = told_of_leaf
+        return np.asarray(((asked @ derivatives) ** 2).sum(axis=1))
 
     def _spread(self, values: FloatArray, coefficients: FloatArray) -> FloatArray:
         """Return the variance of the mean of an ensemble's members, each by its weight given the rows of a question."""
@@ -248,11 +248,11 @@ class DeltaMethod:
         members = values[slots]
         possible = np.isfinite(members).all(axis=0)
         terms = np.where(possible, members, 0.0) + weights[:, None]
-        share = np.exp(terms - np.logaddexp.reduce(terms, axis=0)) @ np.abs(coefficients).T
-        share = share / np.maximum(share.sum(axis=0), np.finfo(float).tiny)  # (members, questions)
+        fraction = np.exp(terms - np.logaddexp.reduce(terms, axis=0)) @ np.abs(coefficients).T
+        fraction = fraction / np.maximum(fraction.sum(axis=0), np.finfo(float).tiny)  # (members, questions)
         own = np.where(possible, members, 0.0) @ coefficients.T
-        apart = (share * (own - (share * own).sum(axis=0)) ** 2).sum(axis=0)
-        return np.asarray(apart * (share**2).sum(axis=0))
+        apart = (fraction * (own - (fraction * own).sum(axis=0)) ** 2).sum(axis=0)
+        return np.asarray(apart * (fraction**2).sum(axis=0))
 
     # -- marginals ---------------------------------------------------------------------------------------------------
 

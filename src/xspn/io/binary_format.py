@@ -31,7 +31,7 @@ from xspn.graph.graph import Edges, Graph, levels_of, merged_domains
 from xspn.graph.nodes import LeafNode, Node, Product, Scope, Sum, why_not_disjoint, why_not_equal
 from xspn.io.container import packed_file, unpacked_file
 from xspn.io.json_format import UNUSABLE, check_nodes, columns_in_head, columns_of_head, head_of_columns, shown_error
-from xspn.leaves.base import Leaf, cut, leaves
+from xspn.leaves.base import Leaf, leaves, pieces
 
 FORMAT, SCHEMA = "xspn-circuit", 1
 SUM, PRODUCT, LEAF = 0, 1, 2
@@ -207,7 +207,7 @@ class _Builder:
     def _weights(self, arity: IntArray) -> list[AnyArray]:
         flat = self.arrays["weight"]
         _expect(flat.dtype == np.float64 and flat.ndim == 1, "'weight': expected numbers")
-        weights = cut(flat, arity)
+        weights = pieces(flat, arity)
         for i in np.flatnonzero(abs(sums_of_parts(flat, arity, "'weight'") - 1) > 1e-9).tolist():
             probability_vector(weights[i], f"weights of sum {i}")
         return weights

@@ -14,7 +14,7 @@ from xspn.core.errors import FormatError, QueryError
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Sum, children_first
 from xspn.leaves.base import Leaf
-from xspn.leaves.expansion import mixture
+from xspn.leaves.expansion import mixture_node
 
 MOST_NODES = 5_000_000  # of a circuit that leaves are replaced in
 
@@ -48,7 +48,7 @@ def expanded(circuit: Circuit, form: str) -> Expanded:
         if isinstance(node, Leaf):
             own = _leaf_circuit(circuit, node, place, form)
         elif isinstance(node, Sum):
-            own = mixture(node.weights, children)
+            own = mixture_node(node.weights, children)
         else:
             own = children[0] if len(children) == 1 else Product(children)
         new = [own] if id(own) in origin or not isinstance(node, Leaf) else children_first(own)
@@ -81,7 +81,7 @@ def _leaf_circuit(circuit: Circuit, leaf: Leaf, place: int, form: str) -> Node:
         ) from error
 
 
-def log_probabilities(leaf: Leaf) -> FloatArray:
+def log_table(leaf: Leaf) -> FloatArray:
     """Return the log-probability of each value of a leaf over one discrete variable."""
     size = leaf.domains[0].cardinality or 0
     return leaf.log_prob(np.arange(size, dtype=np.float64)[:, None])

@@ -109,10 +109,10 @@ def _node(node: Any, built: Mapping[int, Node], sizes: Mapping[int, int], names:
     children = [built[id(child)] for child in node.children]
     if kind == "Product":
         return Product(children)
-    return Sum(normalized(node.weights), children)
+    return Sum(checked_probabilities(node.weights), children)
 
 
-def normalized(probabilities: Any) -> FloatArray:
+def checked_probabilities(probabilities: Any) -> FloatArray:
     """Return probabilities in double precision, divided by their sums along the last axis."""
     own = np.asarray(probabilities, dtype=np.float64)
     total = own.sum(axis=-1, keepdims=True)
@@ -133,13 +133,13 @@ def bernoulli(variable: int, p: float, sizes: Mapping[int, int]) -> Node:
 def categorical(variable: int, values: Any, probabilities: Any, sizes: Mapping[int, int]) -> Node:
     """Return a categorical variable; values that a leaf does not have are impossible."""
     table = np.zeros(max(sizes.get(variable, 2), 2))
-    table[np.asarray(values, dtype=np.int64)] = normalized(probabilities)
+    table[np.asarray(values, dtype=np.int64)] = checked_probabilities(probabilities)
     return Categorical(variable, table)
 
 
 def _chow_liu(leaf: Any, sizes: Mapping[int, int]) -> Node:
     """Return a tree from its log-probabilities, (variables, parent's value, own value)."""
-    table = normalized(np.exp(np.asarray(leaf.params, dtype=np.float64)))
+    table = checked_probabilities(np.exp(np.asarray(leaf.params, dtype=np.float64)))
     table[leaf.root] = table[leaf.root, 0]
     return ChowLiu([int(v) for v in leaf.scope], np.asarray(leaf.tree).tolist(), table[:, :, 1], table[:, :, 0])
 

@@ -15,7 +15,7 @@ from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import FormatError
 from xspn.graph.nodes import Node, Product, Sum
-from xspn.io.from_deeprob import Names, bernoulli, categorical, from_node_graph, normalized
+from xspn.io.from_deeprob import Names, bernoulli, categorical, checked_probabilities, from_node_graph
 from xspn.io.json_format import UNUSABLE, shown_error
 from xspn.leaves import Bernoulli, Categorical, ChowLiu, Gaussian, MultivariateGaussian
 
@@ -117,7 +117,7 @@ def _product(factors: Any) -> Node | None:
 def _sum(weights: FloatArray, children: Any) -> Node | None:
     if all(node is None for node in children):
         return None
-    return Sum(normalized(weights), children)
+    return Sum(checked_probabilities(weights), children)
 
 
 def _sums(module: Any, inputs: list[Nodes]) -> Nodes:
@@ -207,7 +207,7 @@ def _bernoulli_leaves(leaf: Any, _: list[Nodes]) -> Nodes:
 
 
 def _categorical_leaves(leaf: Any, _: list[Nodes]) -> Nodes:
-    variables, p = _variables(leaf), normalized(_numbers(leaf.probs))  # (…, values)
+    variables, p = _variables(leaf), checked_probabilities(_numbers(leaf.probs))  # (…, values)
     return _array(p.shape[:3], lambda f, c, r: Categorical(variables[f], p[f, c, r]))
 
 
@@ -224,7 +224,7 @@ def _chow_liu_leaves(leaf: Any, _: list[Nodes]) -> Nodes:
     tables = np.exp(_numbers(leaf.log_cpt))  # (features, channels, repetitions, value, parent's value)
     if tables.shape[3] != 2:
         raise FormatError(f"a Chow-Liu tree of variables with {tables.shape[3]} values, expected bits")
-    tables = normalized(np.swapaxes(tables, 3, 4))
+    tables = checked_probabilities(np.swapaxes(tables, 3, 4))
     root = parents.index(-1)
     tables[root] = tables[root][:, :, :1]
 

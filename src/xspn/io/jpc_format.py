@@ -22,7 +22,7 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.errors import FormatError
 from xspn.graph.nodes import Sum
-from xspn.io.expanded import expanded, log_probabilities
+from xspn.io.expanded import expanded, log_table
 from xspn.io.json_format import MOST_COLUMNS
 from xspn.io.node_lines import Line, NodeLines, lines_of
 from xspn.leaves.base import Leaf
@@ -61,7 +61,7 @@ def to_jpc(circuit: Circuit, notes: dict[str, Any] | None = None) -> list[bytes 
         return values[variable, value]
 
     def leaf_line(leaf: Leaf) -> int:
-        variable, logs = leaf.variables[0], log_probabilities(leaf)
+        variable, logs = leaf.variables[0], log_table(leaf)
         live = np.flatnonzero(~np.isneginf(logs)).tolist()
         if len(live) == 1:
             return value_line(variable, live[0])

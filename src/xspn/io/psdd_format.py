@@ -27,7 +27,7 @@ from xspn.core.arrays import FloatArray
 from xspn.core.errors import FormatError
 from xspn.core.logspace import safe_log
 from xspn.graph.nodes import Product, Scope, Sum
-from xspn.io.expanded import Expanded, expanded, log_probabilities
+from xspn.io.expanded import Expanded, expanded, log_table
 from xspn.io.json_format import MOST_COLUMNS
 from xspn.io.node_lines import Line, NodeLines, lines_of
 from xspn.io.vtree import Vtree, from_vtree, to_vtree
@@ -103,7 +103,7 @@ class _Parts:
         total = 0
         for place, (node, children) in enumerate(zip(own.graph.nodes, own.graph.children(), strict=True)):
             if isinstance(node, Leaf):
-                self.bits[place] = log_probabilities(node)
+                self.bits[place] = log_table(node)
             elif isinstance(node, Sum) and len(node.scope) == 1:
                 self.bits[place] = safe_log(node.weights @ np.exp([self.bits[child] for child in children]))
             if place in self.bits:

@@ -133,11 +133,11 @@ class Methods(Registry[Method[B, T]]):
             return
         able = ", ".join(repr(other) for other in sorted(self) if self[other].handles(asked))
         if lacking is Can.COLUMNS:
-            said = "is for tables of zeros and ones only; for columns of other types"
+            why = "is for tables of zeros and ones only; for columns of other types"
         else:
-            said = f"cannot take {WORDS[lacking]};"
+            why = f"cannot take {WORDS[lacking]};"
         raise ParameterError(
-            f"{setting or self._setting}={name!r} {said} {f'use one of {able}' if able else 'no other can'}{otherwise}"
+            f"{setting or self._setting}={name!r} {why} {f'use one of {able}' if able else 'no other can'}{otherwise}"
         )
 
     def _serve(self, name: str, summary: BinarySummary | TableSummary | None, setting: str | None) -> None:

@@ -359,7 +359,7 @@ def _score(scale: Scale, columns: list[_Values]) -> float:
         weights = column.weights if few else np.full(ROWS_TRIED, column.total / ROWS_TRIED)
         y = scale.forward(x)
         floor = _spread_and_floor(scale, x, y, weights, scale.step * VARIANCE_OF_ROUNDING**0.5)[1]
-        found += mixture_evidence(y, weights, floor) + float(weights @ scale.log_slope(x))
+        found += mixture_evidence(y, weights, floor) + float(weights @ scale.log_derivative(x))
     return found
 
 
@@ -375,11 +375,11 @@ def _spread_and_floor(
         return spread, max(floor, LEAST_SPREAD * spread)
     order = np.argsort(x, kind="stable")
     usual = x[order[min(int(np.searchsorted(np.cumsum(weights[order]), total / 2)), len(order) - 1)]]
-    rounding = scale.step * VARIANCE_OF_ROUNDING**0.5 * float(np.exp(scale.log_slope(np.array([usual]))[0]))
+    rounding = scale.step * VARIANCE_OF_ROUNDING**0.5 * float(np.exp(scale.log_derivative(np.array([usual]))[0]))
     return spread, max(rounding, LEAST_SPREAD * spread)
 
 
 def _width_on_scale(own: ColumnScale, value: float, floor: float) -> float:
     """Return the interval that an atom stands for on the scale; that of the least deviation if it is out of range."""
-    slope = float(own.scale.log_slope(np.array([value]))[0])
+    slope = float(own.scale.log_derivative(np.array([value]))[0])
     return own.width * float(np.exp(slope)) if np.isfinite(slope) else floor / VARIANCE_OF_ROUNDING**0.5

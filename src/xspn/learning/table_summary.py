@@ -11,7 +11,7 @@ from xspn.data.domain import Domain
 from xspn.learning.likeness import ENOUGH_ROWS, alike
 
 if TYPE_CHECKING:
-    from xspn.learning.blocks.table_products import Product
+    from xspn.learning.blocks.table_products import BlockProduct
 
 ROWS_PER_CELL = 5.0  # expected in each cell of a table of two binned columns
 MOST_BINS = 6
@@ -142,7 +142,7 @@ class TableSummary:
         return alike(self.cells, self.weights, domains, groups[:, None] == groups[None, :], slack=1.0)
 
     @cached_property
-    def exchangeable_blocks(self) -> "Product":
+    def exchangeable_blocks(self) -> "BlockProduct":
         """The columns in exchangeable blocks of best evidence; no cell may be missing."""
         from xspn.learning.blocks.table_contexts import one_context  # takes numba along
 

@@ -502,7 +502,7 @@ def sizes_of(variables: Sequence[tuple[int, ...]]) -> IntArray:
     return np.fromiter(map(len, variables), dtype=np.int64, count=len(variables))
 
 
-def cut(values: AnyArray, sizes: IntArray) -> list[AnyArray]:
+def pieces(values: AnyArray, sizes: IntArray) -> list[AnyArray]:
     """Return consecutive parts of an array as views, one for each size."""
     ends = np.cumsum(sizes).tolist()
     return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]

@@ -153,11 +153,13 @@ class BetaBinomial(Exchangeable):
         n, mean, dispersion = len(self._variables), self.mean, self.dispersion
         draws = np.arange(n, dtype=np.float64)
         ones, zeros, alone = mean + draws * dispersion, (1 - mean) + draws * dispersion, mean * (1 - mean)
-        slopes = [_of_draws(alone / ones) - _of_draws(alone / zeros)[::-1]]
+        derivatives = [_of_draws(alone / ones) - _of_draws(alone / zeros)[::-1]]
         if n > 1 and dispersion > 0:
             grown = draws * dispersion
-            slopes.append(_of_draws(grown / ones) + _of_draws(grown / zeros)[::-1] - (grown / (1 + grown)).sum())
-        return posterior.of_derivatives(self._posterior_of_t(x), self.class_probabilities, np.stack(slopes, axis=1))
+            derivatives.append(_of_draws(grown / ones) + _of_draws(grown / zeros)[::-1] - (grown / (1 + grown)).sum())
+        return posterior.of_derivatives(
+            self._posterior_of_t(x), self.class_probabilities, np.stack(derivatives, axis=1)
+        )
 
     def posterior_draw(self, rows: float, rng: np.random.Generator) -> Leaf:
         """Fit the leaf again to rows drawn from it."""

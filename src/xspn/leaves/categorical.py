@@ -20,8 +20,8 @@ from xspn.leaves.base import (
     Together,
     Univariate,
     WebForm,
-    cut,
     packed,
+    pieces,
     refuse_first,
     register,
 )
@@ -188,7 +188,7 @@ class Categorical(Univariate):
         """Build the leaves."""
         sizes, p = packed(arrays, "sizes", len(variables), np.int64), packed(arrays, "probabilities", None)
         bad = abs(sums_of_parts(p, sizes, "Categorical probabilities") - 1) > 1e-9
-        parts, logs = cut(p, sizes), cut(frozen(safe_log(p)), sizes)
+        parts, logs = pieces(p, sizes), pieces(frozen(safe_log(p)), sizes)
         refuse_first(bad, lambda i: cls(variables[i][0], parts[i]))
         return cls._in_bulk(variables, probabilities=parts, log_p=logs)
 

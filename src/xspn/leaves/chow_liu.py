@@ -12,7 +12,7 @@ from xspn.core.logspace import logsumexp_quiet, safe_log
 from xspn.core.random import Rng
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
-from xspn.leaves.base import Leaf, Picture, Smoothing, WebForm, cut, packed, refuse_first, register, sizes_of
+from xspn.leaves.base import Leaf, Picture, Smoothing, WebForm, packed, pieces, refuse_first, register, sizes_of
 from xspn.leaves.blocks import LoopBlock, Shape, ShapedBlock, fast_path
 from xspn.leaves.chow_liu_tree import (
     RowOfPairs,
@@ -404,14 +404,14 @@ class ChowLiu(Leaf):
         good = (above >= -1) & (above < np.repeat(sizes, sizes))
         good &= ((p >= 0) & (p <= 1) & (q >= 0) & (q <= 1) & (abs(p + q - 1) <= 1e-9)).all(axis=1)
         good &= (above >= 0) | ((p[:, 0] == p[:, 1]) & (q[:, 0] == q[:, 1]))
-        ones, zeros = cut(p, sizes), cut(q, sizes)
-        parents = [tuple(own.tolist()) for own in cut(above, sizes)]
+        ones, zeros = pieces(p, sizes), pieces(q, sizes)
+        parents = [tuple(own.tolist()) for own in pieces(above, sizes)]
         unusable = np.zeros(len(sizes), dtype=bool)
         unusable[np.repeat(np.arange(len(sizes)), sizes)[~good]] = True
         refuse_first(unusable, lambda i: cls(variables[i], parents[i], ones[i], zeros[i]))
         order = [tuple(parents_first(own)) for own in parents]
         refuse_first(sizes_of(order) != sizes, lambda i: cls(variables[i], parents[i], ones[i]))
-        logs = cut(frozen(safe_log(np.stack([q, p], axis=2))), sizes)
+        logs = pieces(frozen(safe_log(np.stack([q, p], axis=2))), sizes)
         return cls._in_bulk(variables, parents=parents, order=order, p=ones, q=zeros, _log_p=logs)
 
     @classmethod
@@ -505,7 +505,7 @@ class TreeBlock(LoopBlock, ShapedBlock):
         """Return the block of these trees."""
         sizes = np.diff(ends, prepend=0)
         names = ("tree_variable", "tree_parent", "tree_source", "tree_p")
-        return cls([_tree(*own) for own in zip(*(cut(arrays[name], sizes) for name in names), strict=True)])
+        return cls([_tree(*own) for own in zip(*(pieces(arrays[name], sizes) for name in names), strict=True)])
 
     def counts_of_kernels(self, found: Any) -> FloatArray:
         """Return the counts of entries in the trees' own orders."""

@@ -14,7 +14,7 @@ from xspn.graph.nodes import Node, Product, Scope, Sum
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.categorical import Categorical
 from xspn.leaves.events import EXCLUDED, Mark, degree_of
-from xspn.leaves.expansion import indicator, mixture, univariate
+from xspn.leaves.expansion import indicator, mixture_node, univariate
 
 if TYPE_CHECKING:
     from xspn.leaves.chow_liu import ChowLiu
@@ -256,7 +256,7 @@ def tree_circuit(tree: "ChowLiu") -> Node:
             continue
         below = [[given[child][value] for child in children[i]] for value in (0, 1)]
         branches = [Product([indicator(variable, value, 2), *below[value]]) for value in (0, 1)]
-        given[i] = [mixture(table, branches) for table in tables]
+        given[i] = [mixture_node(table, branches) for table in tables]
     roots = [given[i][0] for i, parent in enumerate(tree.parents) if parent < 0]
     return roots[0] if len(roots) == 1 else Product(roots)
 

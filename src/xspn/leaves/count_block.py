@@ -13,7 +13,7 @@ from xspn.core.logspace import log_binomials
 from xspn.core.memory import need_memory
 from xspn.core.polynomials import Polynomials
 from xspn.core.random import NodeRandom, RowRandom
-from xspn.leaves.base import Leaf, Smoothing, cut
+from xspn.leaves.base import Leaf, Smoothing, pieces
 from xspn.leaves.blocks import LoopBlock, RowBlock, Shape, ShapedBlock, fast_path, tally_of_leaf
 from xspn.leaves.events import Mark
 from xspn.leaves.exchangeable import Exchangeable
@@ -149,7 +149,10 @@ class CountBlock(ShapedBlock):
     def of_arrays(cls, arrays: Mapping[str, AnyArray], ends: IntArray, n_variables: int) -> Self:
         """Return the block of exchangeable leaves."""
         sizes = np.diff(ends, prepend=0)
-        weights, variables = cut(np.array(arrays["count_log_w"]), sizes + 1), cut(arrays["count_variable"], sizes)
+        weights, variables = (
+            pieces(np.array(arrays["count_log_w"]), sizes + 1),
+            pieces(arrays["count_variable"], sizes),
+        )
         pairs = zip(variables, weights, strict=True)
         return cls([Exchangeable(own.tolist(), log_weights) for own, log_weights in pairs], n_variables)
 

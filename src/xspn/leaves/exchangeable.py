@@ -15,7 +15,7 @@ from xspn.core.random import Rng
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
 from xspn.leaves import posterior
-from xspn.leaves.base import Leaf, Picture, Smoothing, WebForm, cut, packed, register, sizes_of
+from xspn.leaves.base import Leaf, Picture, Smoothing, WebForm, packed, pieces, register, sizes_of
 from xspn.leaves.events import EXCLUDED, Mark, degree_of, distinct_rows, tally_of_ones
 from xspn.leaves.expansion import in_sequence
 from xspn.leaves.laws import law_of_counts, law_of_groups, law_of_values, total_correlation
@@ -480,7 +480,7 @@ class Exchangeable(Leaf):
         groups, group = np.unique(np.stack([which, n], axis=1), axis=0, return_inverse=True)
         sizes = np.array([own[T].size(k) for T, k in groups.tolist()], dtype=np.int64)[group.ravel()]
         flat = packed(arrays, "log_weights", int(sizes.sum()))
-        log_weights = cut(flat, sizes)
+        log_weights = pieces(flat, sizes)
         starts = np.cumsum(sizes) - sizes
         for place, (T, k) in enumerate(groups.tolist()):
             alike = np.flatnonzero(group.ravel() == place)

@@ -155,8 +155,8 @@ class ExchangeableGaussian(Leaf):
         """
         distinct, which = distinct_rows(x)
         logs = self.log_prob(distinct)
-        _, _, shifts, shares = self._given(distinct)
-        for place, (row, shift, shared) in enumerate(zip(distinct, shifts.tolist(), shares.tolist(), strict=True)):
+        _, _, shifts, covariances = self._given(distinct)
+        for place, (row, shift, shared) in enumerate(zip(distinct, shifts.tolist(), covariances.tolist(), strict=True)):
             sets = [
                 own for own, value in zip(marks, row, strict=True) if isinstance(own, Intervals) and np.isnan(value)
             ]

@@ -72,11 +72,11 @@ def _looking_at(variable: int, log_p: FloatArray, following: IntArray, below: Se
         for value in live:
             if (value, to[value]) not in pairs:
                 pairs[value, to[value]] = Product([values[value], below[to[value]]])
-        nodes.append(mixture(weights[live] / weights.sum(), [pairs[value, to[value]] for value in live]))
+        nodes.append(mixture_node(weights[live] / weights.sum(), [pairs[value, to[value]] for value in live]))
     return nodes
 
 
-def mixture(weights: FloatArray, children: Sequence[Node]) -> Node:
+def mixture_node(weights: FloatArray, children: Sequence[Node]) -> Node:
     """Return a sum of the children whose weight is not 0, or the only one."""
     live = np.flatnonzero(weights > 0).tolist()
     return children[live[0]] if len(live) == 1 else Sum(weights[live], [children[k] for k in live])

@@ -12,7 +12,7 @@ from xspn.core.errors import ParameterError, StructureError
 from xspn.core.random import Rng
 from xspn.data.domain import Domain
 from xspn.graph.nodes import Node, Scope, frozen
-from xspn.leaves.base import Leaf, Smoothing, WebForm, cut, packed, register, sizes_of
+from xspn.leaves.base import Leaf, Smoothing, WebForm, packed, pieces, register, sizes_of
 from xspn.leaves.events import Intervals, Mark, distinct_rows
 from xspn.leaves.gaussian import FAR, LARGEST, LOG_2PI, SMALLEST, TINY, Gaussian, in_range
 from xspn.leaves.normal_mass import log_box_mass, log_sides_by_precision
@@ -336,8 +336,8 @@ class MultivariateGaussian(Leaf):
     def unpack(cls, variables: Sequence[tuple[int, ...]], arrays: Mapping[str, AnyArray]) -> list[Self]:
         """Build the leaves; those of one size are checked at once."""
         sizes = sizes_of(variables)
-        means = cut(packed(arrays, "mean", int(sizes.sum())), sizes)
-        flat = cut(packed(arrays, "covariance", int((sizes**2).sum())), sizes**2)
+        means = pieces(packed(arrays, "mean", int(sizes.sum())), sizes)
+        flat = pieces(packed(arrays, "covariance", int((sizes**2).sum())), sizes**2)
         covariances = [table.reshape(n, n) for table, n in zip(flat, sizes.tolist(), strict=True)]
         for n in np.unique(sizes).tolist():
             alike = np.flatnonzero(sizes == n).tolist()

@@ -126,8 +126,8 @@ def _log_mass_of_three(what: str, mean: FloatArray, covariance: FloatArray, sets
     def given(z: FloatArray) -> FloatArray:
         return np.array([log_box_mass(what, mean[1:] + linear * point, rest, sets[1:]) for point in z.tolist()])
 
-    slopes = [(own, m, c) for own, m, c in zip(sets[1:], mean[1:], linear, strict=True) if c]
-    edges = np.array([(end - m) / c for own, m, c in slopes for end in _ends(own)])
+    lines = [(own, m, c) for own, m, c in zip(sets[1:], mean[1:], linear, strict=True) if c]
+    edges = np.array([(end - m) / c for own, m, c in lines for end in _ends(own)])
     widths = [np.sqrt(v) / abs(c) for v, c in zip(np.diag(rest), linear, strict=True) if c]
     parts = [
         log_normal_integral(given, edges, float(min([*widths, 1.0])), ((low - mean[0]) / std, (high - mean[0]) / std))

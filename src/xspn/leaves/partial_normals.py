@@ -24,7 +24,7 @@ def precision_of(covariance: FloatArray) -> tuple[FloatArray, float]:
     return np.ascontiguousarray(inverse.T @ inverse), 2 * float(np.log(np.diag(factor) * scale).sum())
 
 
-def places_of(missing: BoolArray) -> tuple[IntArray, IntArray]:
+def missing_places(missing: BoolArray) -> tuple[IntArray, IntArray]:
     """Return where cells are missing: those of row i are places[starts[i] : starts[i + 1]]."""
     rows, places = np.nonzero(missing)
     return np.searchsorted(rows, np.arange(len(missing) + 1)), places
@@ -51,11 +51,11 @@ class PartialNormal:
     def __init__(self, mean: FloatArray, covariance: FloatArray, x: FloatArray) -> None:
         missing = np.isnan(x)
         self._precision, log_determinant = precision_of(covariance)
-        self._places = places_of(missing)
+        self._places = missing_places(missing)
         away = np.where(missing, 0.0, x - mean)
         pull = away @ self._precision
         quadratic, of_missing = np.einsum("ij,ij->i", pull, away), np.zeros(len(x))
-        complete(*self._places, self._precision, pull, away, quadratic, of_missing)
+        fill_means(*self._places, self._precision, pull, away, quadratic, of_missing)
         seen = x.shape[1] - missing.sum(axis=1)
         logs = -0.5 * (seen * LOG_2PI + log_determinant + of_missing + np.maximum(quadratic, 0.0))
         self.log_prob: FloatArray = np.where(seen > 0, logs, 0.0)
@@ -93,7 +93,7 @@ def _factor(precision: Array, own: Array, factor: Array) -> None:
 
 
 @kept(nogil=True)
-def complete(
+def fill_means(
     starts: Array, places: Array, precision: Array, pull: Array, away: Array, quadratic: Array, of_missing: Array
 ) -> None:
     """Put missing cells at their means given the row, and change quadratic forms to those of what is observed."""

@@ -135,7 +135,7 @@ class Scale:
         u = np.abs((x - end) / self.unit)
         return np.asarray(np.where(self.possible(x), np.maximum(u, SMALLEST), np.nan))
 
-    def log_slope(self, x: AnyArray) -> FloatArray:
+    def log_derivative(self, x: AnyArray) -> FloatArray:
         """Return log dy/dx; 0 for what is missing, −inf out of the range."""
         if self.kind == "plain":
             return np.zeros(np.shape(x))
@@ -153,20 +153,20 @@ class Scale:
             found = np.where(np.isnan(found), -np.inf, found)
         return np.asarray(np.where(np.isnan(x), 0.0, found))
 
-    def mean_log_slope(self, mean: float, variance: float) -> float:
+    def mean_log_derivative(self, mean: float, variance: float) -> float:
         """Return E[log dy/dx] where y is normal, by quadrature.
 
         Examples:
-            >>> round(Scale("log", unit=2.0).mean_log_slope(0.5, 1.0) + float(np.log(2.0)), 9)
+            >>> round(Scale("log", unit=2.0).mean_log_derivative(0.5, 1.0) + float(np.log(2.0)), 9)
             -0.5
         """
-        return float(_W @ self.log_slope(self.inverse(mean + np.sqrt(variance) * _Z)))
+        return float(_W @ self.log_derivative(self.inverse(mean + np.sqrt(variance) * _Z)))
 
-    def log_slope_on_line(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def log_derivative_on_line(self, y: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return log dy/dx at a place of the line, up to a constant, and its first and second derivative by y.
 
         Examples:
-            >>> value, first, second = Scale("log", unit=2.0).log_slope_on_line(np.array([0.5]))
+            >>> value, first, second = Scale("log", unit=2.0).log_derivative_on_line(np.array([0.5]))
             >>> value.tolist(), first.tolist(), second.tolist()
             ([-0.5], [-1.0], [0.0])
         """

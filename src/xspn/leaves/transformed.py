@@ -67,8 +67,8 @@ class Transformed(Leaf):
         """Return the variables on their scales; what is impossible becomes missing."""
         return np.column_stack([scale.forward(own) for scale, own in zip(self.scales, x.T, strict=True)])
 
-    def _log_slope(self, x: FloatArray) -> FloatArray:
-        return np.asarray(sum(scale.log_slope(own) for scale, own in zip(self.scales, x.T, strict=True)))
+    def _log_derivative(self, x: FloatArray) -> FloatArray:
+        return np.asarray(sum(scale.log_derivative(own) for scale, own in zip(self.scales, x.T, strict=True)))
 
     def _inverse(self, y: FloatArray, x: FloatArray) -> FloatArray:
         """Fill what is missing in x from y, rounded to steps."""
@@ -78,7 +78,7 @@ class Transformed(Leaf):
 
     def log_prob(self, x: FloatArray) -> FloatArray:
         """Return the log-density on the scales, and that of the change of units."""
-        return np.asarray(self.base.log_prob(self._forward(x)) + self._log_slope(x))
+        return np.asarray(self.base.log_prob(self._forward(x)) + self._log_derivative(x))
 
     @classmethod
     def together(cls, leaves: Sequence[Self]) -> Together:
@@ -102,15 +102,15 @@ class Transformed(Leaf):
         def log_prob(values: FloatArray, best: bool) -> FloatArray:
             own = [values[:, variable] for variable, _ in places]
             y = np.column_stack([scale.forward(x) for (_, scale), x in zip(places, own, strict=True)])
-            slopes = np.stack([scale.log_slope(x) for (_, scale), x in zip(places, own, strict=True)])
+            log_derivatives = np.stack([scale.log_derivative(x) for (_, scale), x in zip(places, own, strict=True)])
             out = np.empty((len(leaves), len(values)))
             for slots, function, bases in parts:
                 if function is not None:
                     out[slots] = function(y, False)
                 else:
                     out[slots] = [base.log_prob(y[:, list(base.variables)]) for base in bases]
-            impossible = np.isneginf(slopes)
-            out += members @ np.where(impossible, 0.0, slopes)
+            impossible = np.isneginf(log_derivatives)
+            out += members @ np.where(impossible, 0.0, log_derivatives)
             out[members @ impossible > 0] = -np.inf
             if best:
                 for slot, leaf in enumerate(leaves):
@@ -188,13 +188,15 @@ class Transformed(Leaf):
         """Return the log-probability of intervals, which are intervals on the scales too."""
         pairs = zip(self.scales, marks, strict=True)
         on_scales = [scale.image(mark) if isinstance(mark, Intervals) else mark for scale, mark in pairs]
-        return np.asarray(self.base.tally(self._forward(x), on_scales) + self._log_slope(x)[:, None])
+        return np.asarray(self.base.tally(self._forward(x), on_scales) + self._log_derivative(x)[:, None])
 
     def alternatives(self, x: FloatArray, best: bool = False) -> FloatArray:
         """Return what the normal leaf gives on the scales, of numbers before rounding; the rest in its own units."""
-        slopes = np.column_stack([scale.log_slope(own) for scale, own in zip(self.scales, x.T, strict=True)])
-        impossible = np.isneginf(slopes)
-        finite = np.where(impossible, 0.0, slopes)
+        log_derivatives = np.column_stack(
+            [scale.log_derivative(own) for scale, own in zip(self.scales, x.T, strict=True)]
+        )
+        impossible = np.isneginf(log_derivatives)
+        finite = np.where(impossible, 0.0, log_derivatives)
         of_rest = finite.sum(axis=1, keepdims=True) - finite
         of_rest[impossible.sum(axis=1, keepdims=True) - impossible > 0] = -np.inf
         found: FloatArray = self.base.alternatives(self._forward(x)) + of_rest[:, :, None]
@@ -243,11 +245,11 @@ class Transformed(Leaf):
 
     def condition(self, x: FloatArray) -> tuple[Node | None, float]:
         """Return the normal leaf given the observed variables, on the scales of the others."""
-        slope = float(self._log_slope(x[None, :])[0])
-        if np.isneginf(slope):
+        log_derivative = float(self._log_derivative(x[None, :])[0])
+        if np.isneginf(log_derivative):
             return None, -np.inf
         rest, log_density = self.base.condition(self._forward(x[None, :])[0])
-        return self._around(rest), log_density + slope
+        return self._around(rest), log_density + log_derivative
 
     def _around(self, base: Node | None) -> Node | None:
         if base is None or base is self.base:
@@ -273,10 +275,10 @@ class Transformed(Leaf):
         return self.base.law(names, label)
 
     def entropy(self) -> float:
-        """Return the normal leaf's entropy less the mean logarithm of the scales' slopes, by quadrature."""
+        """Return the normal leaf's entropy less the mean logarithm of the scales' derivatives, by quadrature."""
         mean, covariance = self.base.moments()
-        slopes = [scale.mean_log_slope(mean[i], covariance[i, i]) for i, scale in enumerate(self.scales)]
-        return self.base.entropy() - float(sum(slopes))
+        log_derivatives = [scale.mean_log_derivative(mean[i], covariance[i, i]) for i, scale in enumerate(self.scales)]
+        return self.base.entropy() - float(sum(log_derivatives))
 
     def dependence(self) -> float:
         """Return the total correlation, which no monotone scale changes."""
@@ -305,7 +307,7 @@ class Transformed(Leaf):
 
     def statistics(self, x: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the statistics of the normal leaf; impossible rows tell nothing."""
-        possible = ~np.isneginf(self._log_slope(x))
+        possible = ~np.isneginf(self._log_derivative(x))
         return self.base.statistics(self._forward(x[possible]), weights[possible])
 
     def from_statistics(self, statistics: FloatArray, smoothing: float | Smoothing = 0.0) -> Self:
@@ -325,7 +327,7 @@ class Transformed(Leaf):
 
     def sensitivity(self, x: FloatArray) -> FloatArray:
         """Return that of the normal leaf: scales are not fitted. Impossible rows have none."""
-        possible = ~np.isneginf(self._log_slope(x))
+        possible = ~np.isneginf(self._log_derivative(x))
         found = self.base.sensitivity(self._forward(np.where(possible[:, None], x, np.nan)))
         return np.asarray(found * possible[:, None])
 
@@ -404,28 +406,28 @@ def _joint_peak(mean: FloatArray, covariance: FloatArray, scales: Sequence[Scale
 
 
 def _starts(covariance: FloatArray, scales: Sequence[Scale]) -> Iterator[FloatArray]:
-    """Yield how far from the mean to start: there, and where peaks are if each log-slope is one of its asymptotes."""
+    """Yield how far from the mean to start: there, and where peaks are if each derivative is one of its asymptotes."""
     yield np.zeros(len(scales))
-    slopes = np.array([scale.log_slope_on_line(np.zeros(()))[1] for scale in scales])
+    log_derivatives = np.array([scale.log_derivative_on_line(np.zeros(()))[1] for scale in scales])
     bent = [i for i, scale in enumerate(scales) if scale.most_bent > 0]
-    ends = np.array([scales[i].log_slope_on_line(np.array([-np.inf, np.inf]))[1] for i in bent])  # (bent, 2)
+    ends = np.array([scales[i].log_derivative_on_line(np.array([-np.inf, np.inf]))[1] for i in bent])  # (bent, 2)
     all_choices = product((0, 1), repeat=len(bent))
     for choice in all_choices if len(bent) <= MOST_ENDS else [(0,) * len(bent), (1,) * len(bent)]:
-        slopes[bent] = ends[np.arange(len(bent)), list(choice)]
-        yield covariance @ slopes
+        log_derivatives[bent] = ends[np.arange(len(bent)), list(choice)]
+        yield covariance @ log_derivatives
 
 
 def _climbed(y: FloatArray, mean: FloatArray, precision: FloatArray, scales: Sequence[Scale]) -> FloatArray:
     """Return the top of the hill that each row of y is on, by Newton's method with steps that never go down."""
     y = y.copy()
-    height, slope, bend = _hill(y, mean, precision, scales)
+    height, gradient, bend = _hill(y, mean, precision, scales)
     rows = np.arange(len(y))  # those that still climb
     for _ in range(STEPS):
         curvature = precision - bend[:, :, None] * np.eye(len(scales))
         is_valley = np.linalg.eigvalsh(curvature)[:, 0] <= 0  # there the normal part alone is curved downwards
         curvature[is_valley] = precision
-        move = np.linalg.solve(curvature, slope[:, :, None])
-        gain = (slope[:, None, :] @ move)[:, 0, 0]
+        move = np.linalg.solve(curvature, gradient[:, :, None])
+        gain = (gradient[:, None, :] @ move)[:, 0, 0]
         size = np.ones(len(rows))
         for _ in range(HALVINGS):
             tried = y[rows] + size[:, None] * move[:, :, 0]
@@ -438,7 +440,7 @@ def _climbed(y: FloatArray, mean: FloatArray, precision: FloatArray, scales: Seq
         keep = ~is_lower & (gain > SMALLEST * (1 + np.abs(found[0])))
         if not keep.any():
             break
-        rows, (height, slope, bend) = rows[keep], (own[keep] for own in found)
+        rows, (height, gradient, bend) = rows[keep], (own[keep] for own in found)
     return y
 
 
@@ -446,7 +448,7 @@ def _hill(
     y: FloatArray, mean: FloatArray, precision: FloatArray, scales: Sequence[Scale]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the log-density of x up to a constant, its gradient, and what scales add to the Hessian's diagonal."""
-    on_line = [scale.log_slope_on_line(own) for scale, own in zip(scales, y.T, strict=True)]
+    on_line = [scale.log_derivative_on_line(own) for scale, own in zip(scales, y.T, strict=True)]
     value, first, second = (np.column_stack(own) for own in zip(*on_line, strict=True))
     pull = (y - mean) @ precision
     return value.sum(axis=1) - 0.5 * ((y - mean) * pull).sum(axis=1), first - pull, second

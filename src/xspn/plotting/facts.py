@@ -93,7 +93,7 @@ class NodeFacts:
 
 
 @dataclass(frozen=True)
-class Segment:
+class LeafPicture:
     """A picture of a leaf, or of several univariate ones.
 
     Attributes:
@@ -110,30 +110,30 @@ class Segment:
     values: tuple[tuple[float, ...], ...] = ()
 
 
-def segments_of(leaves: Sequence[Node]) -> list[Segment]:
+def leaf_pictures(leaves: Sequence[Node]) -> list[LeafPicture]:
     """Return the pictures of leaves that stand side by side, the largest of each family first.
 
     Univariate leaves of one kind are one picture.
 
     Examples:
         >>> from xspn import Bernoulli
-        >>> [segment.shape for segment in segments_of([Bernoulli(0, p=0.2), Bernoulli(1, p=0.7)])]
+        >>> [segment.shape for segment in leaf_pictures([Bernoulli(0, p=0.2), Bernoulli(1, p=0.7)])]
         ['chances']
     """
     alone: dict[Shape, list[tuple[float, ...]]] = {"chances": [], "frequencies": [], "bell": []}
-    segments: list[Segment] = []
+    segments: list[LeafPicture] = []
     for leaf in leaves:
         assert isinstance(leaf, Leaf)
         shape, values = leaf.picture()
         if len(leaf.variables) == 1:
             alone.setdefault(shape, []).extend(values or [()])
         else:
-            segments.append(Segment(family_of(leaf), shape, len(leaf.variables), values))
+            segments.append(LeafPicture(family_of(leaf), shape, len(leaf.variables), values))
     bits = tuple(sorted((chance for (chance,) in alone["chances"]), reverse=True))
     for shape, own in alone.items():
         if own:
             values = {"chances": (bits,), "bell": ()}.get(shape, tuple(own))
-            segments.append(Segment("independent", shape, len(own), values))
+            segments.append(LeafPicture("independent", shape, len(own), values))
     return sorted(segments, key=lambda segment: (FAMILIES.index(segment.family), -segment.size))
 
 

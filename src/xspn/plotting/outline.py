@@ -14,7 +14,7 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
 from xspn.graph.nodes import LeafNode, Node, Product, Sum
-from xspn.plotting.facts import FAMILIES, NodeFacts, Segment, certain_factors, segments_of
+from xspn.plotting.facts import FAMILIES, LeafPicture, NodeFacts, certain_factors, leaf_pictures
 
 PartKind = Literal["sum", "product", "leaves", "folded", "again"]
 
@@ -53,7 +53,7 @@ class OutlinePart:
     weight: float | None = None
     contexts: list[tuple[int, int]] = field(default_factory=list)
     children: "list[OutlinePart]" = field(default_factory=list)
-    segments: list[Segment] = field(default_factory=list)
+    segments: list[LeafPicture] = field(default_factory=list)
     makeup: FloatArray = field(default_factory=lambda: np.zeros(len(FAMILIES)))
     counts: FloatArray | None = None
     n_nodes: int = 1
@@ -202,7 +202,7 @@ class _Outliner:
 def _leaves(leaves: list[Node], reach: float) -> OutlinePart:
     """Return the part of leaves side by side."""
     variables = sorted(v for leaf in leaves for v in leaf.scope)
-    return OutlinePart("leaves", leaves, variables, reach, segments=segments_of(leaves))
+    return OutlinePart("leaves", leaves, variables, reach, segments=leaf_pictures(leaves))
 
 
 def _counts(circuit: Circuit, part: OutlinePart) -> FloatArray | None:

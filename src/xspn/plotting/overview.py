@@ -7,7 +7,7 @@ import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.core.names import names_within
-from xspn.plotting.facts import FAMILIES, Family, Segment
+from xspn.plotting.facts import FAMILIES, Family, LeafPicture
 from xspn.plotting.labels import common_words, value_text, variable_names
 from xspn.plotting.outline import OutlinePart
 from xspn.plotting.style import BLUE, FAINT, GRAY, GREEN, INK, ORANGE, PANEL, PAPER, PURPLE
@@ -60,7 +60,7 @@ def _segments(axes: "Axes", part: OutlinePart, left: float, middle: float) -> No
         left += width + between
 
 
-def _segment(axes: "Axes", segment: Segment, place: tuple[float, float, float]) -> None:
+def _segment(axes: "Axes", segment: LeafPicture, place: tuple[float, float, float]) -> None:
     color = COLORS[segment.family]
     match segment.shape:
         case "bars":
@@ -202,7 +202,7 @@ class Overview:
 
     def _room(self, level: list[OutlinePart]) -> float:
         """Return the width that the edges to a level need: a bend, and the longest label."""
-        labels = [max(len(percent(part.weight)), len(self._context(part)) * 1.12) for part in level if part.weight]
+        labels = [max(len(percentage(part.weight)), len(self._context(part)) * 1.12) for part in level if part.weight]
         return CURVE + (0.2 + 0.062 * max(labels) if labels else 0.0)
 
     def _context(self, part: OutlinePart) -> str:
@@ -254,7 +254,7 @@ class Overview:
         halo = [patheffects.withStroke(linewidth=2.2, foreground=PAPER)]
         write: dict[str, Any] = {"ha": "right", "path_effects": halo, "zorder": 5, "fontsize": 7.2}
         right = self.turns[id(part)] - RADIUS - 0.04
-        axes.text(right, y - inches / 2 - 0.02, percent(part.weight or 0.0), va="bottom", color=INK, **write)
+        axes.text(right, y - inches / 2 - 0.02, percentage(part.weight or 0.0), va="bottom", color=INK, **write)
         if part.contexts:
             place = (right, y + inches / 2 + 0.02)
             axes.text(*place, self._context(part), va="top", fontweight="bold", color=ORANGE, **write)
@@ -277,7 +277,7 @@ class Overview:
     def _line(self, axes: "Axes", part: OutlinePart) -> None:
         """Draw a leaf's line: the fraction of rows, its picture, what it is, and its variables."""
         x, y = self.places[id(part)]
-        axes.text(x + FRACTION - 0.06, y, percent(part.reach), ha="right", va="center", fontsize=7, color=GRAY)
+        axes.text(x + FRACTION - 0.06, y, percentage(part.reach), ha="right", va="center", fontsize=7, color=GRAY)
         left = x + FRACTION
         draw_glyph(axes, part, left, y)
         text = left + GLYPH[0] + 0.1
@@ -343,7 +343,7 @@ def description(part: OutlinePart) -> str:
             return f"the same as ({part.label}): {part.n_nodes:,} nodes, {variables}"
 
 
-def _own(part: OutlinePart, family: Family) -> list[Segment]:
+def _own(part: OutlinePart, family: Family) -> list[LeafPicture]:
     return [segment for segment in part.segments if segment.family == family]
 
 
@@ -360,11 +360,11 @@ def _family_description(part: OutlinePart, family: Family) -> str:
     return f"{sum(sizes)} {family}"
 
 
-def percent(fraction: float) -> str:
+def percentage(fraction: float) -> str:
     """Write a fraction in per cent.
 
     Examples:
-        >>> percent(0.314), percent(0.0123), percent(0.0004), percent(1.0)
+        >>> percentage(0.314), percentage(0.0123), percentage(0.0004), percentage(1.0)
         ('31 %', '1.2 %', '<0.1 %', '100 %')
     """
     if fraction < 0.001:

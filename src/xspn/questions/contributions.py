@@ -144,10 +144,12 @@ def contributions(
     prior, posterior = values.of(np.array([[False] * k, [True] * k])).tolist()
     alone = values.of(np.eye(k, dtype=bool)) - prior
     if k <= MOST_EXACT:
-        shares, errors = shapley(values.of(all_sets(k)), k), np.zeros(k)
+        attributed, errors = shapley(values.of(all_sets(k)), k), np.zeros(k)
     else:
-        shares, errors = sampled(values, k, permutations, generator(seed))
-    found = [Contribution(*own) for own in zip(names, shares.tolist(), errors.tolist(), alone.tolist(), strict=True)]
+        attributed, errors = sampled(values, k, permutations, generator(seed))
+    found = [
+        Contribution(*own) for own in zip(names, attributed.tolist(), errors.tolist(), alone.tolist(), strict=True)
+    ]
     found = sorted(found, key=lambda own: -round(abs(own.log_odds), 12))
     shifts = () if contexts_of is None or values.row is None else tuple(contexts_of(values.row))
     return Contributions(question.text, prior, posterior, tuple(found), shifts, k <= MOST_EXACT)
@@ -290,5 +292,5 @@ def sampled(values: LogOdds, k: int, permutations: int, rng: np.random.Generator
             logs = values.of(sets)
             pair[side, own] = [after - before for before, after in pairwise(logs.tolist())]
         found.append(pair.mean(axis=0))
-    shares = np.array(found)
-    return shares.mean(axis=0), shares.std(axis=0, ddof=1) / np.sqrt(len(shares))
+    pairs = np.array(found)
+    return pairs.mean(axis=0), pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs))

@@ -131,7 +131,7 @@ def _tokens(text: str, what: str) -> Iterator[_Token]:
     yield _Token("end", "", len(text), len(text))
 
 
-def parse(text: str, what: str = "question") -> Expression:
+def parse_question(text: str, what: str = "question") -> Expression:
     """Return the tree of a text; a fault is told with its place.
 
     Args:
@@ -139,7 +139,7 @@ def parse(text: str, what: str = "question") -> Expression:
         what: What the text is, for messages.
 
     Examples:
-        >>> tree = parse("sugar=1 & not (count(drinks_*) in 2..3)")
+        >>> tree = parse_question("sugar=1 & not (count(drinks_*) in 2..3)")
         >>> type(tree).__name__, [type(part).__name__ for part in tree.parts]
         ('Junction', ['Comparison', 'Negation'])
     """
@@ -158,7 +158,7 @@ def conjunction(texts: Sequence[str]) -> str:
 
     def part(text: str) -> str:
         try:
-            tree = parse(text)
+            tree = parse_question(text)
         except QuestionError:  # exactly NAME=VALUE, with signs of the grammar in them
             return text.strip()
         return f"({text.strip()})" if isinstance(tree, Junction) and tree.sign == "|" else text.strip()

@@ -15,7 +15,7 @@ from xspn.core.random import RandomState, generator
 from xspn.data.schema import Schema, is_table
 from xspn.engine import Backend
 from xspn.inference import mpe, queries
-from xspn.inference.best_rows import BestRows, SearchLimits, best_completions, best_rows
+from xspn.inference.best_rows import BestRows, SearchLimits, best_rows, searched_completions
 from xspn.inference.mpe import Completion
 from xspn.inference.uncertainty import CredibleInterval, DeltaMethod, check_level
 from xspn.questions import (
@@ -170,7 +170,7 @@ class Queries(ABC):
         rows = self.schema.evidence(evidence)
         is_exact = self.max_product_is_exact()
         if exact and not is_exact:
-            return best_completions(self.backend, np.asarray(rows, dtype=np.float64), self.schema)
+            return searched_completions(self.backend, np.asarray(rows, dtype=np.float64), self.schema)
         return replace(mpe.max_product(self.backend, rows, is_exact, self.names), schema=self.schema)
 
     def k_best(

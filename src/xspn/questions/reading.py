@@ -23,7 +23,7 @@ from xspn.questions.grammar import (
     Negation,
     Relation,
     Word,
-    parse,
+    parse_question,
 )
 
 YES = ("yes", "y", "true", "t", "on", "1")
@@ -54,7 +54,7 @@ def tree_of(text: str, schema: Schema, what: str) -> Expression:
             return Comparison(
                 Word(name, shift, shift + place, quoted=True), Relation("=", (word,), False, shift + place)
             )
-    return parse(text, what)
+    return parse_question(text, what)
 
 
 def event_of_tree(tree: Expression, text: str, schema: Schema, what: str) -> Event:

@@ -18,7 +18,7 @@ MOST_CELLS = 50_000  # of a table that is learned from again unasked
 
 
 @dataclass(frozen=True)
-class Rows:
+class ScoredRows:
     """Which rows are scored, and by what.
 
     Attributes:
@@ -57,7 +57,7 @@ class ModelScore:
 
 def rows_to_score(
     circuit: Circuit, codes: FloatArray, test: FloatArray | None = None, refit: bool | None = None
-) -> Rows:
+) -> ScoredRows:
     """Decide which rows are held out, by what the model tells of the rows that it was learned from.
 
     Args:
@@ -69,40 +69,40 @@ def rows_to_score(
     """
     known, n = circuit.provenance, len(codes)
     if test is not None:
-        return Rows(codes, test, circuit, "Scored are the test rows, a table of their own.", True)
+        return ScoredRows(codes, test, circuit, "Scored are the test rows, a table of their own.", True)
     if known is not None and known.held_out is not None:
         mask = held_out_rows(n, known.held_out.fraction, known.held_out.seed)
         if known.knows(codes[~mask], circuit.schema):
             how = f"Scored are the {mask.sum():,} rows that were held out when the model was learned."
-            return Rows(codes[~mask], codes[mask], circuit, how, True)
+            return ScoredRows(codes[~mask], codes[mask], circuit, how, True)
     mask = held_out_rows(n, FRACTION, SEED)
     if not 0 < mask.sum() < n:
-        return Rows(codes, codes, circuit, "There are too few rows to hold some out: all are scored.", False)
+        return ScoredRows(codes, codes, circuit, "There are too few rows to hold some out: all are scored.", False)
     train, scored = codes[~mask], codes[mask]
     if known is None or known.digest is None:
         how = (
             f"The model does not say which rows it was learned from. Scored are {mask.sum():,} of these rows; if it "
             "has seen them, its figure flatters it. The simple models are learned from the other rows."
         )
-        return Rows(train, scored, circuit, how, False)
+        return ScoredRows(train, scored, circuit, how, False)
     if not known.knows(codes, circuit.schema):
         how = (
             "These are not the rows that the model was learned from, as their digest tells: they are others, or some "
             f"of them are. Scored are {mask.sum():,} of them; the simple models are learned from the rest."
         )
-        return Rows(train, scored, circuit, how, False)
+        return ScoredRows(train, scored, circuit, how, False)
     again = _learned_again(circuit, train, refit)
     if again is None:
         how = (
             f"The model was learned from all of these rows, so that its figure on the {mask.sum():,} that are scored "
             "flatters it; the simple models are learned from the others. Hold rows out for a fair comparison."
         )
-        return Rows(train, scored, circuit, how, False)
+        return ScoredRows(train, scored, circuit, how, False)
     how = (
         f"The model was learned from all of these rows. So the same settings and seed were learned again from "
         f"{len(train):,} of them, and what came of it is scored on the other {mask.sum():,}."
     )
-    return Rows(train, scored, again, how, True)
+    return ScoredRows(train, scored, again, how, True)
 
 
 def _learned_again(circuit: Circuit, train: FloatArray, refit: bool | None) -> Circuit | None:
@@ -121,7 +121,7 @@ def _learned_again(circuit: Circuit, train: FloatArray, refit: bool | None) -> C
     return model.circuit_
 
 
-def compared(rows: Rows) -> list[ModelScore]:
+def compared(rows: ScoredRows) -> list[ModelScore]:
     """Return how the scored rows fare under the model, independent columns, and one more simple model."""
     schema = rows.scored_by.schema
     train = Table(rows.train, schema)

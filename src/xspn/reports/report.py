@@ -21,7 +21,7 @@ from xspn.leaves.laws import percent
 from xspn.reports.calibration import Pair, Reliability, chosen_columns, pairs_of, reliability
 from xspn.reports.document import Document, Grid, Heading, Listing, Paragraph, Picture
 from xspn.reports.figures import calibration_picture, contexts_picture, map_picture, rows_picture
-from xspn.reports.fit_measure import ModelScore, Rows, compared, rows_to_score, with_names
+from xspn.reports.fit_measure import ModelScore, ScoredRows, compared, rows_to_score, with_names
 from xspn.reports.oddities import ODD, CellScores, RowScores, chance, odd_cells, odd_rows
 
 ENDINGS = (".html", ".htm", ".md")
@@ -49,7 +49,7 @@ class Findings:
         odd_cells: The oddest cells.
     """
 
-    rows: Rows
+    rows: ScoredRows
     scores: list[ModelScore]
     cells: Reliability
     pairs: list[Pair]

@@ -62,7 +62,7 @@ class Limits:
     concurrent: int = 256
 
 
-class Answer:
+class Response:
     """What is sent: status, headers and body; and what metrics and logs say of it."""
 
     __slots__ = ("body", "headers", "kind", "label", "model", "rows", "status")
@@ -134,7 +134,7 @@ class Service:
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         await send({"type": "http.response.body", "body": answer.body})
 
-    async def _answered(self, scope: Scope, receive: Receive) -> Answer:
+    async def _answered(self, scope: Scope, receive: Receive) -> Response:
         steps = scope["path"].split("/")
         is_query = len(steps) == 5 and steps[1] == "v1" and steps[2] == "models" and steps[4] in QUERIES
         try:
@@ -161,7 +161,7 @@ class Service:
 
     async def _ask(
         self, name: str, query: Query, scope: Scope, headers: dict[bytes, bytes], receive: Receive
-    ) -> Answer:
+    ) -> Response:
         model = self._model(name)
         if scope["method"] != "POST":
             raise _not_allowed("POST")
@@ -190,7 +190,7 @@ class Service:
                 content = await self._in_thread(_computed, query, asked, accepted)
         except XSPNError as error:
             raise explained(error, model, rows) from error
-        answer = Answer(200, content, accepted.encode(), [(b"xspn-model-version", model.version.encode())])
+        answer = Response(200, content, accepted.encode(), [(b"xspn-model-version", model.version.encode())])
         answer.model, answer.label, answer.rows = name, query.name, 0 if rows is None else len(rows)
         return answer
 
@@ -262,7 +262,7 @@ class Service:
 
     # -- everything else -----------------------------------------------------------------------------------------------
 
-    def _get(self, method: str, path: str, steps: list[str], is_trusted: bool) -> Answer:
+    def _get(self, method: str, path: str, steps: list[str], is_trusted: bool) -> Response:
         found = self._page(path, steps, is_trusted)
         if found is None:
             raise Problem(404, "unknown-address", f"nothing is at {path!r:.120}; GET /openapi.json lists what there is")
@@ -273,21 +273,21 @@ class Service:
         result.label = label
         return result
 
-    def _page(self, path: str, steps: list[str], is_trusted: bool) -> tuple[str, Callable[[], Answer]] | None:
-        fixed: dict[str, tuple[str, Callable[[], Answer]]] = {
+    def _page(self, path: str, steps: list[str], is_trusted: bool) -> tuple[str, Callable[[], Response]] | None:
+        fixed: dict[str, tuple[str, Callable[[], Response]]] = {
             "/": ("index", self._index),
-            "/healthz": ("healthz", lambda: Answer(200, b'{"status":"alive"}')),
+            "/healthz": ("healthz", lambda: Response(200, b'{"status":"alive"}')),
             "/readyz": ("readyz", lambda: self._readiness(is_trusted)),
             "/metrics": ("metrics", self._numbers),
-            "/openapi.json": ("openapi", lambda: Answer(200, self._document[1])),
-            "/v1/models": ("models", lambda: Answer(200, to_json({"models": [m.card for m in self._all()]}))),
+            "/openapi.json": ("openapi", lambda: Response(200, self._document[1])),
+            "/v1/models": ("models", lambda: Response(200, to_json({"models": [m.card for m in self._all()]}))),
         }
         if path in fixed:
             return fixed[path]
         if len(steps) == 3 and steps[1] == "explore":
             return "page", lambda: self._explorer(self._model(steps[2]))
         if steps[1:3] == ["v1", "models"] and len(steps) == 4:
-            return "card", lambda: Answer(200, to_json(self._model(steps[3]).card))
+            return "card", lambda: Response(200, to_json(self._model(steps[3]).card))
         if steps[1:3] == ["v1", "models"] and steps[4:] == ["schema"]:
             return "schema", lambda: self._schema(self._model(steps[3]))
         return None
@@ -295,20 +295,20 @@ class Service:
     def _all(self) -> list[Model]:
         return list(self.models.by_name.values())
 
-    def _schema(self, model: Model) -> Answer:
-        return Answer(
+    def _schema(self, model: Model) -> Response:
+        return Response(
             200, to_json({"name": model.name, "version": model.version, "columns": model.described_columns()})
         )
 
-    def _readiness(self, is_trusted: bool) -> Answer:
+    def _readiness(self, is_trusted: bool) -> Response:
         found: dict[str, Any] = {"status": "stopping" if self.is_stopping else "ready"}
         if is_trusted:  # names of models and files are for those who have the token, if there is one
             found["models"] = self.models.readiness()
-        return Answer(503 if self.is_stopping else 200, to_json(found))
+        return Response(503 if self.is_stopping else 200, to_json(found))
 
-    def _numbers(self) -> Answer:
+    def _numbers(self) -> Response:
         text = self.metrics.text({model.name: model.version for model in self._all()})
-        return Answer(200, text.encode(), b"text/plain; version=0.0.4; charset=utf-8")
+        return Response(200, text.encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
     async def _describe(self) -> None:
         """Make the document of the models as they are, if there is none; its examples are real questions."""
@@ -318,17 +318,17 @@ class Service:
             made = await self._in_thread(openapi.document, models, self.limits.rows, has_token)
             self._document = (versions, to_json(made, finite=False))
 
-    def _index(self) -> Answer:
+    def _index(self) -> Response:
         if len(self.models.by_name) == 1:
             return self._explorer(self._all()[0])
         links = "".join(f'<li><a href="/explore/{escape(m.name)}">{escape(m.name)}</a></li>' for m in self._all())
         head = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Models</title></head>'
-        return Answer(200, f"{head}<body><h1>Models</h1><ul>{links}</ul></body></html>".encode(), b"text/html")
+        return Response(200, f"{head}<body><h1>Models</h1><ul>{links}</ul></body></html>".encode(), b"text/html")
 
-    def _explorer(self, model: Model) -> Answer:
+    def _explorer(self, model: Model) -> Response:
         if model.page is None:
             raise Problem(404, "no-page", str(model.why_no_page))
-        return Answer(200, bytes(model.page[:]), b"text/html; charset=utf-8", [(b"x-frame-options", b"DENY")])
+        return Response(200, bytes(model.page[:]), b"text/html; charset=utf-8", [(b"x-frame-options", b"DENY")])
 
     # -- tokens, refusals, notes ---------------------------------------------------------------------------------------
 
@@ -338,8 +338,10 @@ class Service:
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         return scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token)
 
-    def _refused(self, problem: Problem) -> Answer:
-        answer = Answer(problem.status, to_json(problem.document()), b"application/problem+json", list(problem.headers))
+    def _refused(self, problem: Problem) -> Response:
+        answer = Response(
+            problem.status, to_json(problem.document()), b"application/problem+json", list(problem.headers)
+        )
         if problem.status == 413:
             answer.headers.append((b"connection", b"close"))  # the rest of the body is not waited for
         if self.log.has_data:
@@ -354,7 +356,7 @@ class Service:
         self.log.tell("fault", "quiet", **facts)
         return problem_of(error)
 
-    def _note(self, scope: Scope, answer: Answer, seconds: float) -> None:
+    def _note(self, scope: Scope, answer: Response, seconds: float) -> None:
         self.numbers.add_request(answer.model, answer.label, answer.status, seconds, answer.rows)
         if self.log.has_requests:
             self.log.tell(

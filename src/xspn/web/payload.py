@@ -29,7 +29,7 @@ SUM, PRODUCT, LEAF = 0, 1, 2
 
 
 @dataclass
-class Arrays:
+class PackedArrays:
     """Typed arrays that become one compressed text, and where each of them lies in it."""
 
     places: dict[str, tuple[str, int, int]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ def model_payload(
         rows: The codes of a table that comes along, NaN for what is missing.
         scores: The log-likelihood of each of these rows.
     """
-    arrays = Arrays()
+    arrays = PackedArrays()
     kinds = _add_nodes(arrays, graph)
     if rows is not None and scores is not None:
         _add_rows(arrays, rows, scores)
@@ -96,7 +96,7 @@ def json_for_script(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _add_nodes(arrays: Arrays, graph: Graph) -> list[str]:
+def _add_nodes(arrays: PackedArrays, graph: Graph) -> list[str]:
     """Add nodes, edges, weights and leaves; return the names of the leaves' kinds."""
     if graph.n_edges > MOST_EDGES:
         size = f"{graph.n_edges:,} edges ({summarize(graph).parameters:,} parameters)"
@@ -136,7 +136,7 @@ def _form(leaf: LeafNode) -> WebForm:
     return leaf.web_form()
 
 
-def _add_rows(arrays: Arrays, rows: FloatArray, scores: FloatArray) -> None:
+def _add_rows(arrays: PackedArrays, rows: FloatArray, scores: FloatArray) -> None:
     if rows.size > MOST_CELLS:
         raise QueryError(
             f"explore: the table has {rows.size:,} cells, more than the {MOST_CELLS:,} that a page can hold; "

@@ -16,7 +16,7 @@ from xspn.learning.blocks.table_laws import (
     POLYA,
     TOTALS,
     VARIANCE_ROWS,
-    Moments,
+    RowMoments,
     classes_of,
     evidence_of_classes,
     evidence_of_laws,
@@ -108,7 +108,7 @@ def moments(values, variances, weights=None, floors=None):
     centers = np.average(values, axis=0, weights=weights) + 0.3  # the prior's, which need not be the rows' own
     away = values - centers
     floors = np.zeros(values.shape[1]) if floors is None else floors
-    return Moments(
+    return RowMoments(
         weights.sum(), weights @ away, (away * weights[:, None]).T @ away, centers, np.asarray(variances), floors
     )
 

@@ -13,12 +13,12 @@ from xspn.learning.hclt import (
     CountedRows,
     FittedHCLT,
     HCLTOptions,
-    circuit_of,
     fit_hclt,
+    hclt_circuit,
     singleton_blocks,
 )
 from xspn.learning.hclt.messages import HCLTTables, expected, log_likelihoods
-from xspn.learning.hclt.tree import BlockTree, chow_liu_tree, mutual_information, sampled_chow_liu_tree
+from xspn.learning.hclt.tree import BlockTree, chow_liu_tree, information_of_blocks, sampled_chow_liu_tree
 from xspn.learning.mevm.partition import BlockPartition
 
 
@@ -78,7 +78,7 @@ def test_messages_and_the_circuit_agree_whatever_is_missing(seed: int, n: int, s
     rows = with_missing(rng, rng.integers(0, 2, size=(30, n)).astype(np.float64))
     data = CountedRows.of(rows, np.ones(30), blocks)
     found = log_likelihoods(fitted.tree, fitted.tables, data, np.arange(30))
-    circuit = Circuit(circuit_of(fitted, blocks))
+    circuit = Circuit(hclt_circuit(fitted, blocks))
     np.testing.assert_allclose(found, circuit.log_likelihood(rows), atol=1e-4)
     everything = np.array(list(itertools.product([0.0, 1.0], repeat=n)))
     assert np.exp(circuit.log_likelihood(everything)).sum() == pytest.approx(1.0)
@@ -143,12 +143,12 @@ def test_fitting_finds_what_a_chain_of_blocks_hides() -> None:
     rows, new = drawn(1000, 3), drawn(1000, 4)
     data, validation = (CountedRows.of(x, np.ones(len(x)), THREES) for x in (rows, drawn(300, 5)))
     fitted = fit_hclt(data, chow_liu_tree(data), HCLTOptions(2, 0.1), 0, validation)
-    own = Circuit(circuit_of(fitted, THREES)).log_likelihood(new).mean()
+    own = Circuit(hclt_circuit(fitted, THREES)).log_likelihood(new).mean()
     alone = singleton_blocks(18)
     single = CountedRows.of(rows, np.ones(1000), alone)
     bits = fit_hclt(single, chow_liu_tree(single), HCLTOptions(2, 0.1), 0)
     assert own > true_log_likelihoods(new).mean() - 0.1
-    assert own > Circuit(circuit_of(bits, alone)).log_likelihood(new).mean()
+    assert own > Circuit(hclt_circuit(bits, alone)).log_likelihood(new).mean()
 
 
 def test_rows_that_are_merged_are_fitted_like_rows_that_are_not() -> None:
@@ -158,7 +158,7 @@ def test_rows_that_are_merged_are_fitted_like_rows_that_are_not() -> None:
     for bits, weights in ((rows, np.ones(2000)), (merged.bits, merged.weights)):
         data = CountedRows.of(bits, weights, singleton_blocks(18))
         fitted = fit_hclt(data, chow_liu_tree(data), HCLTOptions(4, 0.1), 0)
-        scores.append(Circuit(circuit_of(fitted, singleton_blocks(18))).log_likelihood(rows).mean())
+        scores.append(Circuit(hclt_circuit(fitted, singleton_blocks(18))).log_likelihood(rows).mean())
     assert len(merged.weights) < 1500
     assert scores[0] == pytest.approx(scores[1], abs=0.03)
 
@@ -211,7 +211,7 @@ def test_mutual_information_is_that_of_the_table_of_two_blocks(fraction: float) 
     left, right = ({key[i]: sum(w for k, w in table.items() if k[i] == key[i]) for key in table} for i in (0, 1))
     found = sum(w * np.log(w * total / left[a] / right[b]) for (a, b), w in table.items())
     by_chance = (len(left) - 1) * (len(right) - 1) / 2
-    assert mutual_information(data)[0, 1] == pytest.approx((found - by_chance) / total, rel=1e-4)
+    assert information_of_blocks(data)[0, 1] == pytest.approx((found - by_chance) / total, rel=1e-4)
 
 
 def test_mutual_information_of_many_rows_is_that_of_a_sample_by_weight(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,9 +219,9 @@ def test_mutual_information_of_many_rows_is_that_of_a_sample_by_weight(monkeypat
     weights = np.ones(len(bits))
     weights[0] = 0.3 * len(bits)  # alone enough to make all bits go together
     data = CountedRows.of(bits, weights, singleton_blocks(14))
-    of_all = mutual_information(data).mean()
+    of_all = information_of_blocks(data).mean()
     monkeypatch.setattr("xspn.learning.hclt.tree.ENOUGH_ROWS", 300)
-    assert mutual_information(data).mean() == pytest.approx(of_all, rel=0.3)
+    assert information_of_blocks(data).mean() == pytest.approx(of_all, rel=0.3)
 
 
 def test_many_children_and_unlikely_rows_stay_numbers() -> None:

@@ -12,8 +12,8 @@ from xspn.learning.hclt import (
     FittedHCLT,
     HCLTOptions,
     chow_liu_tree,
-    circuit_of,
     fit_hclt,
+    hclt_circuit,
     row_scores,
     sampled_chow_liu_tree,
     singleton_blocks,
@@ -80,7 +80,7 @@ def test_expectations_of_several_trees_are_those_of_each(seed, n, states, n_tree
         np.testing.assert_allclose(found.transitions[edges], same.transitions[edges], rtol=1e-3, atol=1e-4)
         for one, other in zip(found.emissions, same.emissions, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
-        circuit = Circuit(circuit_of(own, blocks))
+        circuit = Circuit(hclt_circuit(own, blocks))
         rows = random_rows(rng, 10, n, missing)
         by_tree = forest.log_likelihoods(
             tables,

@@ -8,7 +8,7 @@ import pytest
 from support.learning import exchangeable_table, random_table, summary
 from xspn import Bernoulli, BetaBinomial, ChowLiu, Exchangeable, Sum
 from xspn.circuit import Circuit
-from xspn.learning.leaf_learners import Candidate, LeafData, LeafOptions, best_of, leaf_learners, stack
+from xspn.learning.leaf_learners import Candidate, LeafData, LeafOptions, best_candidate, leaf_learners, stack
 from xspn.learning.leaf_learners.mixed import PRIOR_ROWS, SMALLEST_WEIGHT
 
 
@@ -110,23 +110,23 @@ def test_a_conventional_network_gets_no_exchangeable_leaves(rng):
 
 
 def test_what_adds_nothing_is_dropped():
-    assert best_of(candidates([-1.0, -2.0], [-1.0, -2.0], [-1.0, -2.0]), np.ones(2)).name == "c0"
-    assert best_of(candidates([-9.0, -9.0], [-1.0, -1.0], [-1.5, -1.5]), np.ones(2)).name == "c1"
+    assert best_candidate(candidates([-1.0, -2.0], [-1.0, -2.0], [-1.0, -2.0]), np.ones(2)).name == "c0"
+    assert best_candidate(candidates([-9.0, -9.0], [-1.0, -1.0], [-1.5, -1.5]), np.ones(2)).name == "c1"
 
 
 def test_candidates_that_know_different_rows_are_mixed():
-    found = best_of(candidates([-1.0, -9.0], [-9.0, -1.0], [-9.0, -9.0]), np.full(2, 50.0))
+    found = best_candidate(candidates([-1.0, -9.0], [-9.0, -1.0], [-9.0, -9.0]), np.full(2, 50.0))
     assert found.name == "c0 + c1"
 
 
 def test_no_mixture_of_some_predicts_better(rng):
     for _ in range(10):
         logs, weights = np.log(rng.random((3, 20))), rng.random(20) * 5
-        found = best_of(candidates(*logs), weights)
+        found = best_candidate(candidates(*logs), weights)
         others = [stack(some, weights) for size in (1, 2, 3) for some in combinations(candidates(*logs), size)]
         assert found.score(weights) == pytest.approx(max(other.score(weights) for other in others))
 
 
 def test_a_row_that_nobody_finds_possible_does_not_choose():
-    found = best_of(candidates([-np.inf, -5.0], [-np.inf, -1.0]), np.ones(2))
+    found = best_candidate(candidates([-np.inf, -5.0], [-np.inf, -1.0]), np.ones(2))
     assert found.name == "c1"

@@ -20,7 +20,7 @@ from xspn.learning.hclt import BlockTree
 from xspn.learning.search import BUDGETS, SearchBudget, ValidationRows, search
 from xspn.learning.search.budget import SearchContext
 from xspn.learning.search.components import best_mixture_weights
-from xspn.learning.search.ensembles import Ensembles, Trial, add_finer_leaves, best_ensemble
+from xspn.learning.search.ensembles import Ensembles, EnsembleTrial, add_finer_leaves, best_ensemble
 from xspn.learning.search.hclts import best_hclts
 from xspn.learning.search.refinement import em_options, refined_copies
 from xspn.learning.search.validation import validation_split
@@ -199,10 +199,10 @@ def test_a_search_finds_a_clearly_better_model_than_one_circuit() -> None:
 
 @pytest.mark.parametrize(("best_rows", "tried"), [(10, [40, 20, 10]), (20, [40, 20, 10]), (40, [40, 20]), (80, [40])])
 def test_leaves_of_an_ensemble_become_smaller_as_long_as_it_gains(best_rows: int, tried: list[int]) -> None:
-    settings = [Trial(LearnConfig(min_instances=rows)) for rows in (10, 20, 40, 80)]
+    settings = [EnsembleTrial(LearnConfig(min_instances=rows)) for rows in (10, 20, 40, 80)]
 
-    def trial(config: LearnConfig) -> Trial:
-        return Trial(config, ensemble=-abs(config.min_instances - best_rows))
+    def trial(config: LearnConfig) -> EnsembleTrial:
+        return EnsembleTrial(config, ensemble=-abs(config.min_instances - best_rows))
 
     found = [trial(LearnConfig(min_instances=80))]
     add_finer_leaves(found, settings, trial)
@@ -245,7 +245,7 @@ def test_a_large_ensemble_begins_with_the_circuits_of_its_trial() -> None:
     budget = replace(SMALL, both_structures=True, trial_circuits=2, circuits=4)
     settings = budget.settings(LearnConfig(), data)
     ensembles = Ensembles(SearchContext(data, validation, LearnConfig(), budget, None, lambda: None), 5)
-    chosen = best_ensemble(ensembles.trials([Trial(config) for config in settings]))
+    chosen = best_ensemble(ensembles.trials([EnsembleTrial(config) for config in settings]))
     others = [chosen.config.conventional] if chosen.both_structures else []
     from_scratch = learn_ensemble(data, chosen.config, 5, 4, others=others)
     large = ensembles.large(chosen, data)
@@ -260,7 +260,7 @@ def test_the_score_of_a_large_ensemble_is_extrapolated_from_a_small_one() -> Non
     data, validation = BinaryData.of(rows[:400]), ValidationRows.of(rows[400:])
     budget = replace(SMALL, trial_circuits=4, circuits=24, finalists=1, smoothings=((1.0, 1.0),))
     ensembles = Ensembles(SearchContext(data, validation, LearnConfig(), budget, None, lambda: None), 0)
-    chosen = ensembles.trials([Trial(LearnConfig())])[0]
+    chosen = ensembles.trials([EnsembleTrial(LearnConfig())])[0]
     small = validation.score(learn_ensemble(data, chosen.config, 0, 4).graph)
     large = validation.score(ensembles.large(chosen, data).graph)
     assert small < chosen.ensemble

@@ -9,7 +9,7 @@ from xspn.graph.nodes import Product, Sum
 from xspn.leaves.chow_liu import ChowLiu
 from xspn.leaves.exchangeable import Exchangeable
 from xspn.leaves.exchangeable_gaussian import ExchangeableGaussian
-from xspn.paper.datasets.planted import FAMILIES, law_of_counts, parliament, partition_of, planted
+from xspn.paper.datasets.planted import FAMILIES, parliament, partition_of, planted, random_law
 
 OF_BITS = sorted(set(FAMILIES) - {"mixed"})
 SEEDS = range(4)
@@ -124,7 +124,7 @@ def test_partitions_have_two_to_four_blocks_of_at_least_three(rng):
 @pytest.mark.parametrize("n", [2, 3, 12, 40])
 def test_laws_of_counts_are_distributions(rng, n):
     for _ in range(30):
-        law = law_of_counts(n, rng)
+        law = random_law(n, rng)
         assert law.shape == (n + 1,)
         assert law.min() >= 0
         assert law.sum() == pytest.approx(1, abs=1e-9)

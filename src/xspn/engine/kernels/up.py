@@ -159,7 +159,7 @@ def encode(X: Array, start: int, stop: int, inside: Array, codes: Array) -> int:
         if start + r >= stop:
             codes[:, r] = 0
             continue
-        for v in range(codes.shape[0]):  # without branches: which cells are missing cannot be foreseen
+        for v in range(codes.shape[0]):  # without branches: which cells are missing cannot be predicted
             x, own = X[start + r, v], inside[v]
             is_missing, is_one = own & (x != x), own & (x == 1)
             codes[v, r] = is_one + MISSING * is_missing

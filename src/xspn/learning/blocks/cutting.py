@@ -14,7 +14,7 @@ from xspn.core.compilation import kept
 from xspn.learning.blocks.merging import prior_gain
 from xspn.learning.blocks.moving import LEAST_GAIN, empty, settle
 from xspn.learning.blocks.pairs import ones_together
-from xspn.learning.blocks.state import Blocks, evidence_of_histogram
+from xspn.learning.blocks.state import BlockState, evidence_of_histogram
 
 Array = Any
 ITERATIONS = 40
@@ -23,7 +23,7 @@ SMALLEST = 4  # variables of a block that may be cut
 
 
 @kept(nogil=True, error_model="numpy")
-def cut(blocks: Blocks) -> bool:
+def cut(blocks: BlockState) -> bool:
     """Cut each block in two where its pairs differ most, if that gains; tell whether any was."""
     n, changed = len(blocks.label), False
     for b in range(n):

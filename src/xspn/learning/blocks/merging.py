@@ -8,7 +8,7 @@ import numpy as np
 from xspn.core.compilation import kept
 from xspn.learning.blocks.laws import evidence_of_pair
 from xspn.learning.blocks.pairs import leader_of
-from xspn.learning.blocks.state import IMPOSSIBLE, Blocks, evidence_of_histogram, may_be_one
+from xspn.learning.blocks.state import IMPOSSIBLE, BlockState, evidence_of_histogram, may_be_one
 
 Array = Any
 HOPELESS = -10.0  # nats: two blocks that lose so much by merging are not looked at again
@@ -16,7 +16,7 @@ IN_LIST = 200  # variables of many that are first merged with each other
 
 
 @kept(nogil=True, error_model="numpy")
-def neighborhoods(blocks: Blocks) -> list[Array]:
+def neighborhoods(blocks: BlockState) -> list[Array]:
     """Return blocks in lists of which each is to be merged on its own.
 
     By mean, so that each list has neighbors; but variables that are strongly associated, whose means are alike, too,
@@ -60,7 +60,7 @@ def _association(total: float, x: float, y: float, both: float) -> float:
 
 
 @kept(nogil=True, error_model="numpy")
-def merge(blocks: Blocks, some: Array) -> None:
+def merge_blocks(blocks: BlockState, some: Array) -> None:
     """Merge the two of some blocks whose union has the best evidence, as long as that gains.
 
     Merging is weighed as if any partition of the restaurant would do: to pass from single variables to a large block
@@ -128,7 +128,7 @@ def merge(blocks: Blocks, some: Array) -> None:
 
 
 @kept(nogil=True, error_model="numpy")
-def _linked(blocks: Blocks, some: Array) -> Array:
+def _linked(blocks: BlockState, some: Array) -> Array:
     """Return how often a variable of one block is one together with a variable of another: (blocks, blocks)."""
     place = np.full(len(blocks.label), -1)
     place[some] = np.arange(len(some))
@@ -146,7 +146,7 @@ def _linked(blocks: Blocks, some: Array) -> Array:
 
 
 @kept(nogil=True, error_model="numpy")
-def _linked_by_counts(blocks: Blocks, some: Array) -> Array:
+def _linked_by_counts(blocks: BlockState, some: Array) -> Array:
     """Return the same by the blocks' counts in each row: faster where there are few blocks of many variables."""
     linked = np.empty((len(some), len(some)))
     for i in range(len(some)):
@@ -173,7 +173,7 @@ def prior_gain(m: int, k: int) -> float:
 
 
 @kept(nogil=True, error_model="numpy")
-def _gains_of_merging(blocks: Blocks, some: Array, linked: Array) -> Array:
+def _gains_of_merging(blocks: BlockState, some: Array, linked: Array) -> Array:
     """Return the gain of merging every two of some blocks, in whose variables ones come together so often.
 
     Of two single variables these numbers are all that is needed.
@@ -200,7 +200,7 @@ def _gains_of_merging(blocks: Blocks, some: Array, linked: Array) -> Array:
 
 
 @kept(nogil=True, error_model="numpy")
-def _gain_of_merging(blocks: Blocks, some: Array, linked: Array, i: int, j: int) -> float:
+def _gain_of_merging(blocks: BlockState, some: Array, linked: Array, i: int, j: int) -> float:
     """Return the gain of merging two of some blocks that are not both single variables."""
     a, b, total = some[i], some[j], blocks.total
     m, k = blocks.size[a], blocks.size[b]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xspn.core.compilation import kept
-from xspn.learning.blocks.state import IMPOSSIBLE, Blocks, evidence_of_histogram, likeness_of
+from xspn.learning.blocks.state import IMPOSSIBLE, BlockState, evidence_of_histogram, likeness_of
 
 Array = Any
 LEAST_GAIN = 1e-6  # nats, for a variable to be moved
@@ -18,7 +18,7 @@ ROUNDING = 1e-12  # of all rows: less of a count is what differences of weights 
 
 
 @kept(nogil=True, error_model="numpy")
-def dissolve(blocks: Blocks) -> bool:
+def dissolve(blocks: BlockState) -> bool:
     """Dissolve blocks that are worth less than their variables alone, the worst one first; tell whether any was."""
     n, changed = len(blocks.label), False
     alone = np.zeros(n)
@@ -42,7 +42,7 @@ def dissolve(blocks: Blocks) -> bool:
 
 
 @kept(nogil=True, error_model="numpy")
-def _number_alone(blocks: Blocks) -> int:
+def _number_alone(blocks: BlockState) -> int:
     single = 0
     for m in blocks.size:
         if m == 1:
@@ -51,7 +51,7 @@ def _number_alone(blocks: Blocks) -> int:
 
 
 @kept(nogil=True, error_model="numpy")
-def empty(blocks: Blocks) -> int:
+def empty(blocks: BlockState) -> int:
     """Return the number of a block without variables; −1 if there is none."""
     for b in range(len(blocks.size)):
         if blocks.size[b] == 0:
@@ -60,7 +60,7 @@ def empty(blocks: Blocks) -> int:
 
 
 @kept(nogil=True, error_model="numpy")
-def settle(blocks: Blocks, j: int, b: int, evidence: float) -> None:
+def settle(blocks: BlockState, j: int, b: int, evidence: float) -> None:
     """Put a variable, taken from its block before, into another block."""
     if blocks.size[b] == 0:
         blocks.count[b] = 0
@@ -75,7 +75,7 @@ def settle(blocks: Blocks, j: int, b: int, evidence: float) -> None:
 
 
 @kept(nogil=True, error_model="numpy")
-def move(blocks: Blocks) -> bool:
+def move(blocks: BlockState) -> bool:
     """Move each variable to the block where it is worth most, or let it stand alone; tell whether any was moved.
 
     It is compared with the blocks that are most like it; if its own block is as it was when it was looked at before,
@@ -144,7 +144,7 @@ def move(blocks: Blocks) -> bool:
 
 
 @kept(nogil=True, error_model="numpy")
-def _of_targets(blocks: Blocks, targets: Array, slot: Array) -> tuple[Array, Array, Array]:
+def _of_targets(blocks: BlockState, targets: Array, slot: Array) -> tuple[Array, Array, Array]:
     """Return how often ones of blocks come with those of each variable, with their own, and the counts' histograms."""
     n = len(blocks.label)
     together, within = np.zeros((len(targets), n)), np.zeros(len(targets))
@@ -165,7 +165,7 @@ def _of_targets(blocks: Blocks, targets: Array, slot: Array) -> tuple[Array, Arr
 
 
 @kept(nogil=True, error_model="numpy")
-def _fill_histogram(blocks: Blocks, b: int, histogram: Array) -> None:
+def _fill_histogram(blocks: BlockState, b: int, histogram: Array) -> None:
     histogram[:] = 0.0
     count = blocks.count[b]
     for r in range(len(count)):
@@ -181,7 +181,7 @@ def _log_prior_of_joining(k: int, single: int) -> float:
 
 
 @kept(nogil=True, error_model="numpy")
-def _evidence_joined(blocks: Blocks, j: int, b: int, histogram: Array) -> float:
+def _evidence_joined(blocks: BlockState, j: int, b: int, histogram: Array) -> float:
     """Return the evidence of a block with one variable more, given the histogram of its counts."""
     k, count, weights, odd = blocks.size[b] + 1, blocks.count[b], blocks.weights, blocks.odd
     found, start, end = blocks.histogram[: k + 1], blocks.odd_from[j], blocks.odd_from[j + 1]
@@ -203,7 +203,7 @@ def _evidence_joined(blocks: Blocks, j: int, b: int, histogram: Array) -> float:
 
 
 @kept(nogil=True, error_model="numpy")
-def _evidence_without(blocks: Blocks, j: int, histogram: Array) -> float:
+def _evidence_without(blocks: BlockState, j: int, histogram: Array) -> float:
     """Return the evidence of a variable's block without it, given the histogram of the block's counts."""
     home = blocks.label[j]
     k, count, weights, odd = blocks.size[home] - 1, blocks.count[home], blocks.weights, blocks.odd

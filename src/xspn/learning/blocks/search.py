@@ -19,10 +19,10 @@ import numpy as np
 from xspn.core.compilation import kept
 from xspn.learning.blocks.cutting import cut
 from xspn.learning.blocks.laws import PRIOR_MASS, evidence_of_bit
-from xspn.learning.blocks.merging import merge, neighborhoods
+from xspn.learning.blocks.merging import merge_blocks, neighborhoods
 from xspn.learning.blocks.moving import dissolve, move, settle
 from xspn.learning.blocks.pairs import equal_columns, ones_together, sorted_columns, sums_of_columns
-from xspn.learning.blocks.state import IMPOSSIBLE, Blocks, evidence_of_block, evidence_of_histogram, odd_rows
+from xspn.learning.blocks.state import IMPOSSIBLE, BlockState, evidence_of_block, evidence_of_histogram, rarer_rows
 
 Array = Any
 SWEEPS = 30
@@ -84,8 +84,8 @@ def best_partition(bits: Array, weights: Array, pairs: Array, log_factorials: Ar
     label, size = start.copy(), np.zeros(n, np.int64)
     count, ones = np.zeros(bits.shape, np.int16), np.zeros(n)
     clock, changed, looked = np.zeros(1, np.int64), np.zeros(n, np.int64), np.full(n, -1)
-    mostly_one, odd_from, odd = odd_rows(bits)
-    blocks = Blocks(
+    mostly_one, odd_from, odd = rarer_rows(bits)
+    blocks = BlockState(
         bits, mostly_one, odd_from, odd, weights, total, pairs, alone, log_factorials, lgamma(total + PRIOR_MASS),
         of_none, of_draws, label, size, count, alone.copy(), ones, clock, changed, looked, np.zeros(n + 2),
     )  # fmt: skip
@@ -98,7 +98,7 @@ def best_partition(bits: Array, weights: Array, pairs: Array, log_factorials: Ar
             blocks.evidence[b] = evidence_of_block(blocks, b)
     if (size > 0).sum() > MOST_AT_ONCE:
         for some in neighborhoods(blocks):
-            merge(blocks, some)
+            merge_blocks(blocks, some)
     _sweep(blocks)
     if _is_trivial(blocks) and cut(blocks):
         _sweep(blocks)
@@ -106,11 +106,11 @@ def best_partition(bits: Array, weights: Array, pairs: Array, log_factorials: Ar
 
 
 @kept(nogil=True, error_model="numpy")
-def _sweep(blocks: Blocks) -> None:
+def _sweep(blocks: BlockState) -> None:
     """Merge, dissolve, move and cut as long as that gains."""
     before = IMPOSSIBLE
     for _ in range(SWEEPS):
-        merge(blocks, np.flatnonzero(blocks.size > 0))
+        merge_blocks(blocks, np.flatnonzero(blocks.size > 0))
         dissolved = dissolve(blocks)
         moved = move(blocks)
         found = evidence_of_all(blocks)
@@ -120,7 +120,7 @@ def _sweep(blocks: Blocks) -> None:
 
 
 @kept(nogil=True, error_model="numpy")
-def _is_trivial(blocks: Blocks) -> bool:
+def _is_trivial(blocks: BlockState) -> bool:
     """Put all variables into one block, or each on its own, if that is better than what was found; tell whether it is.
 
     Merging may miss both.
@@ -145,7 +145,7 @@ def _is_trivial(blocks: Blocks) -> bool:
 
 
 @kept(nogil=True, error_model="numpy")
-def evidence_of_all(blocks: Blocks) -> float:
+def evidence_of_all(blocks: BlockState) -> float:
     """Return the evidence of all blocks, that of the partition included."""
     found = log_prior(blocks.label)
     for b in range(len(blocks.size)):

@@ -23,7 +23,7 @@ GONE = -1e300  # in place of log 0
 FARTHEST = 40.0  # nats below the likeliest component, beyond which a component has no part in a row
 
 
-class Places(NamedTuple):
+class CountPlaces(NamedTuple):
     """Rows of counts.
 
     Attributes:
@@ -39,7 +39,7 @@ class Places(NamedTuple):
     place: Array
 
 
-def places_of(counts: Array, sizes: list[int], weights: Array) -> Places:
+def places_of(counts: Array, sizes: list[int], weights: Array) -> CountPlaces:
     """Return rows of counts as places: (rows, blocks)."""
     first = np.concatenate([[0], np.cumsum(np.array(sizes) + 1)])
     all_places = counts + first[:-1]
@@ -47,7 +47,7 @@ def places_of(counts: Array, sizes: list[int], weights: Array) -> Places:
     usual = np.array([start + np.argmax(seen[start:end]) for start, end in pairwise(first.tolist())])
     other = all_places != usual
     row = np.concatenate([[0], np.cumsum(other.sum(axis=1))])
-    return Places(first, usual, row, all_places[other])
+    return CountPlaces(first, usual, row, all_places[other])
 
 
 @kept(nogil=True, error_model="numpy")
@@ -69,7 +69,7 @@ def features_of(counts: Array, weights: Array) -> Array:
 
 
 @kept(nogil=True, error_model="numpy")
-def most_likely_score(rows: Places, weights: Array, log_factorials: Array) -> float:
+def most_likely_score(rows: CountPlaces, weights: Array, log_factorials: Array) -> float:
     """Return the log-likelihood of the rows under their own frequencies: no mixture has more."""
     found, total, usual = 0.0, weights.sum(), 0.0
     of_place = np.empty(rows.first[-1])
@@ -89,7 +89,7 @@ def most_likely_score(rows: Places, weights: Array, log_factorials: Array) -> fl
 
 
 @kept(nogil=True, error_model="numpy")
-def responsibilities_of(drawn: Array) -> Array:
+def random_responsibilities(drawn: Array) -> Array:
     """Return random responsibilities, all of them equally likely, from exponentially distributed numbers."""
     for r in range(len(drawn)):
         drawn[r] /= drawn[r].sum()
@@ -122,7 +122,7 @@ def near_rows(features: Array, weights: Array, drawn: Array) -> Array:
 
 @kept(nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def em_of_shared_blocks(
-    rows: Places,
+    rows: CountPlaces,
     weights: Array,
     responsibilities: Array,
     log_factorials: Array,
@@ -214,7 +214,7 @@ def em_of_shared_blocks(
 
 
 @kept(nogil=True)
-def _fit_laws(rows: Places, seen: Array, log_factorials: Array, price: float, law: Array, table: Array) -> int:
+def _fit_laws(rows: CountPlaces, seen: Array, log_factorials: Array, price: float, law: Array, table: Array) -> int:
     """Fill in the best law of each block in each component and its log-probabilities; return how many parameters."""
     longest = 0
     for b in range(len(rows.usual)):

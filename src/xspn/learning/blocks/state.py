@@ -12,7 +12,7 @@ Array = Any
 IMPOSSIBLE = -1e300
 
 
-class Blocks(NamedTuple):
+class BlockState(NamedTuple):
     """Variables in blocks; blocks are numbered as variables are, and an empty one has size 0."""
 
     bits: Array  # (variables, rows)
@@ -39,7 +39,7 @@ class Blocks(NamedTuple):
 
 
 @kept(nogil=True, error_model="numpy")
-def odd_rows(bits: Array) -> tuple[Array, Array, Array]:
+def rarer_rows(bits: Array) -> tuple[Array, Array, Array]:
     """Return which variables are mostly one, where the rows start in which each has its rarer value, and these rows."""
     n, n_rows = bits.shape
     mostly_one, start = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64)
@@ -60,7 +60,7 @@ def odd_rows(bits: Array) -> tuple[Array, Array, Array]:
 
 
 @kept(nogil=True, error_model="numpy")
-def evidence_of_block(blocks: Blocks, b: int) -> float:
+def evidence_of_block(blocks: BlockState, b: int) -> float:
     """Return the evidence of a block."""
     m = blocks.size[b]
     histogram = np.zeros(m + 1)
@@ -70,7 +70,7 @@ def evidence_of_block(blocks: Blocks, b: int) -> float:
 
 
 @kept(nogil=True, error_model="numpy")
-def evidence_of_histogram(blocks: Blocks, histogram: Array, m: int) -> float:
+def evidence_of_histogram(blocks: BlockState, histogram: Array, m: int) -> float:
     """Return the evidence of a block of m variables whose counts have this histogram."""
     none, draws = blocks.of_none[m], blocks.of_draws[m]
     found, _ = evidence_with(histogram, m, blocks.log_factorials, blocks.of_total, none, draws)

@@ -13,7 +13,7 @@ from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.errors import ParameterError
 from xspn.core.exact import ROUNDING, best_of, first_of_largest, nearest
 from xspn.learning.blocks.context_search import MOST_CONTEXTS, ContextMixture, ContextSearch, evidence_of
-from xspn.learning.blocks.table_products import Product, ProductRows, Structure
+from xspn.learning.blocks.table_products import BlockProduct, ProductRows, Structure
 from xspn.learning.steps import step
 from xspn.learning.table_summary import TableSummary
 
@@ -27,7 +27,7 @@ MOVES_OF_CENTERS = 5
 ROWS_TRIED = 5000  # that starts are tried on
 MOST_STARTED_ANEW = 6  # from random rows; with more contexts such starts hardly ever win
 
-Mixture = ContextMixture[Product]
+Mixture = ContextMixture[BlockProduct]
 
 
 def evidence_alone(summary: TableSummary) -> float:
@@ -36,7 +36,7 @@ def evidence_alone(summary: TableSummary) -> float:
     return ProductRows(summary).evidence(alone, summary.weights)
 
 
-def one_context(summary: TableSummary) -> Product:
+def one_context(summary: TableSummary) -> BlockProduct:
     """Return the product of exchangeable blocks of best evidence.
 
     Args:
@@ -105,18 +105,18 @@ def _order_of_rows(summary: TableSummary) -> IntArray:
     return np.lexsort((*cells.T, common.round(9), far.round(9)))
 
 
-class _Search(ContextSearch[Product, Structure]):
+class _Search(ContextSearch[BlockProduct, Structure]):
     """Weighted rows of any columns in which contexts are looked for."""
 
     def __init__(self, rows: ProductRows) -> None:
         self.rows, self.weights, self.total = rows, rows.weights, rows.total
         self.alone = Structure(tuple((column,) for column in range(rows.n)))
 
-    def blocks_of(self, context: Product) -> Structure:
+    def blocks_of(self, context: BlockProduct) -> Structure:
         """Return the blocks of a context."""
         return context.structure
 
-    def fitted(self, blocks: Structure, weights: FloatArray) -> Product:
+    def fitted(self, blocks: Structure, weights: FloatArray) -> BlockProduct:
         """Fit the laws of given blocks to the rows under given weights."""
         return self.rows.fitted(blocks, weights)
 
@@ -174,7 +174,7 @@ class _Search(ContextSearch[Product, Structure]):
             previous = current
         return self.mixture(contexts, responsibilities)
 
-    def responsibilities(self, contexts: Sequence[Product]) -> tuple[FloatArray, float]:
+    def responsibilities(self, contexts: Sequence[BlockProduct]) -> tuple[FloatArray, float]:
         """Return the responsibility of each context for each row, and the log-likelihood up to a constant."""
         logs = np.stack([self.rows.log_prob(c) + np.log(c.total + 1.0) for c in contexts], axis=1)
         top = logs.max(axis=1, keepdims=True)
@@ -182,11 +182,11 @@ class _Search(ContextSearch[Product, Structure]):
         mass = found.sum(axis=1, keepdims=True)
         return found / mass, float(self.weights @ (top + np.log(mass))[:, 0])
 
-    def _fitted(self, structures: Sequence[Structure], responsibilities: FloatArray) -> list[Product]:
+    def _fitted(self, structures: Sequence[Structure], responsibilities: FloatArray) -> list[BlockProduct]:
         parts = zip(structures, responsibilities.T, strict=True)
         return [self.fitted(structure, self.weights * own) for structure, own in parts]
 
-    def split(self, context: Product, weights: FloatArray, rng: np.random.Generator) -> Mixture | None:
+    def split(self, context: BlockProduct, weights: FloatArray, rng: np.random.Generator) -> Mixture | None:
         """Return the two halves of a context, by the best of several starts, for all rows; None if none pays."""
         if weights.sum() < FEWEST_ROWS:
             return None
@@ -198,7 +198,7 @@ class _Search(ContextSearch[Product, Structure]):
         halves[own] = best.responsibilities
         return replace(best, responsibilities=halves)
 
-    def halves(self, context: Product, rng: np.random.Generator, least_gain: float = -np.inf) -> Mixture | None:
+    def halves(self, context: BlockProduct, rng: np.random.Generator, least_gain: float = -np.inf) -> Mixture | None:
         """Return two contexts in place of one, by the best of several starts; None if they have too little evidence.
 
         Of many rows a sample is tried first, as if it were all of them.
@@ -219,7 +219,7 @@ class _Search(ContextSearch[Product, Structure]):
             best, tried = self.fit(self.responsibilities(best.contexts)[0], TRIAL_PASSES, ROUNDS), self
         return best if len(best.contexts) > 1 and tried._gain(best, context) >= least_gain else None
 
-    def _gain(self, halves: Mixture, context: Product) -> float:
+    def _gain(self, halves: Mixture, context: BlockProduct) -> float:
         return halves.evidence - self.rows.evidence(context.structure, self.weights)
 
     def started_anew(self, found: Mixture, rng: np.random.Generator) -> Mixture | None:
@@ -239,7 +239,7 @@ class _Search(ContextSearch[Product, Structure]):
             best = self.fit(self.responsibilities(best.contexts)[0], PASSES, ROUNDS)
         return best if best.evidence > found.evidence else None
 
-    def starts(self, context: Product, rng: np.random.Generator) -> list[FloatArray]:
+    def starts(self, context: BlockProduct, rng: np.random.Generator) -> list[FloatArray]:
         """Return several ways to split the rows in two.
 
         By the side of the mean along the main direction of the blocks' features, or of the one feature that tells most
@@ -256,7 +256,7 @@ class _Search(ContextSearch[Product, Structure]):
         sides += [best_of(cuts, lambda inside: self._evidence_of_cut(context, inside))] if cuts else []
         return [*(np.stack([~own, own], axis=1).astype(np.float64) for own in sides), *by_rows]
 
-    def _evidence_of_cut(self, context: Product, inside: BoolArray) -> float:
+    def _evidence_of_cut(self, context: BlockProduct, inside: BoolArray) -> float:
         """Return the evidence of rows with a value and of all others, with the blocks of both together."""
         return sum(self.rows.evidence(context.structure, self.weights * own) for own in (inside, ~inside))
 

@@ -242,7 +242,7 @@ def _of_urn(mass: Array, counts: Array, n: int) -> float:
     return found
 
 
-class Moments(NamedTuple):
+class RowMoments(NamedTuple):
     """Sums of weighted rows of real columns, each about its own center, and what the priors know of the columns.
 
     Attributes:
@@ -326,7 +326,7 @@ def _evidence_of_symmetric(
     return of_prior + max(spread, point), bool(point > spread)
 
 
-def evidence_of_normal_block(members: Array, sums: Moments) -> float:
+def evidence_of_normal_block(members: Array, sums: RowMoments) -> float:
     """Return the log-evidence of real columns as one exchangeable block: one mean, variance and correlation.
 
     A column with atoms is a block of its own: how often each atom occurs has a Dirichlet prior of half a row each.
@@ -337,7 +337,7 @@ def evidence_of_normal_block(members: Array, sums: Moments) -> float:
     return found + _evidence_of_atoms(column, rest, sums) if len(sums.atoms) and len(sums.atoms[column]) else found
 
 
-def _evidence_of_atoms(column: int, rest: float, sums: Moments) -> float:
+def _evidence_of_atoms(column: int, rest: float, sums: RowMoments) -> float:
     counts = np.append(sums.atoms[column], rest)
     each = 0.5
     found = lgamma(each * len(counts)) - lgamma(sums.total + each * len(counts))
@@ -345,12 +345,12 @@ def _evidence_of_atoms(column: int, rest: float, sums: Moments) -> float:
     return found - float(sums.atoms[column] @ np.log(sums.widths[column]))
 
 
-def is_point(column: int, sums: Moments) -> bool:
+def has_one_value(column: int, sums: RowMoments) -> bool:
     """Whether a column rather has one value than a spread like that in the whole table."""
     return bool(_evidence_of_symmetric(np.array([column]), sums.spread_out(column), *sums[1:6])[1])
 
 
-def evidence_of_normals(members: IntArray, sums: Moments) -> float:
+def evidence_of_normals(members: IntArray, sums: RowMoments) -> float:
     """Return the log-evidence of real columns as one normal distribution with any covariance matrix."""
     n, total = len(members), sums.total
     prior = VARIANCE_ROWS * sums.variances[members]
@@ -361,7 +361,7 @@ def evidence_of_normals(members: IntArray, sums: Moments) -> float:
     return float(found + 0.5 * n * log(MEAN_ROWS / (total + MEAN_ROWS)))
 
 
-def scatter_of(members: IntArray, sums: Moments) -> FloatArray:
+def scatter_of(members: IntArray, sums: RowMoments) -> FloatArray:
     """Return the sums of products about the mean, which the prior draws a little towards the center."""
     first, second = sums.first[members], sums.second[np.ix_(members, members)]
     about = second - np.outer(first, first) / (sums.total + MEAN_ROWS)

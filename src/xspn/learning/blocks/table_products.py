@@ -12,12 +12,12 @@ from xspn.learning.blocks.table_laws import (
     MEAN_ROWS,
     VARIANCE_ROWS,
     Classes,
-    Moments,
+    RowMoments,
     classes_of,
     evidence_of_classes,
     evidence_of_normal_block,
     evidence_of_normals,
-    is_point,
+    has_one_value,
     log_probabilities,
     scatter_of,
     symmetric_sums,
@@ -48,7 +48,7 @@ class Structure:
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
+class BlockProduct:
     """A product of blocks, fitted to weighted rows.
 
     Attributes:
@@ -148,13 +148,13 @@ class ProductRows:
         columns = [self.summary.columns[int(i)] for i in self.summary.real]
         return np.array([c.spread for c in columns]) ** 2, np.array([c.floor for c in columns]) ** 2
 
-    def moments(self, weights: FloatArray) -> Moments:
+    def moments(self, weights: FloatArray) -> RowMoments:
         """Return the sums of the real columns under given weights."""
         weighted = self.values * weights[:, None]
         counts, widths = weights @ self.atoms, [np.array([w for _, w in atoms]) for atoms in self._atoms_of_columns]
         atoms = tuple(np.split(counts, np.cumsum([len(own) for own in widths])[:-1])) if len(widths) else ()
         sums = weighted.sum(axis=0), weighted.T @ self.values
-        return Moments(float(weights.sum()), *sums, self.centers, *self._scales, atoms, tuple(widths))
+        return RowMoments(float(weights.sum()), *sums, self.centers, *self._scales, atoms, tuple(widths))
 
     @property
     def _atoms_of_columns(self) -> list[tuple[tuple[float, float], ...]]:
@@ -249,16 +249,16 @@ class ProductRows:
     def _apart(self, block: Block) -> list[Block]:
         return [(column,) for column in block] if self.is_real(block) else [block]
 
-    def _joint(self, structure: Structure, sums: Moments) -> IntArray:
+    def _joint(self, structure: Structure, sums: RowMoments) -> IntArray:
         """Return the real columns that are jointly normal: those that stand alone, are spread out and have no atoms."""
         if not structure.joint:
             return np.zeros(0, dtype=np.int64)
         alone = [block[0] for block in structure.blocks if len(block) == 1 and self.is_real(block)]
         places = self._members(tuple(alone)).tolist()
-        found = sorted(p for p in places if sums.of_atoms(p) < NO_ATOMS and not is_point(p, sums))
+        found = sorted(p for p in places if sums.of_atoms(p) < NO_ATOMS and not has_one_value(p, sums))
         return np.array(found if len(found) > 1 else [], dtype=np.int64)
 
-    def _evidence_of(self, structure: Structure, sums: Moments) -> float:
+    def _evidence_of(self, structure: Structure, sums: RowMoments) -> float:
         """Return the evidence of the real columns and of the partition."""
         joint = self._joint(structure, sums)
         found = evidence_of_normals(joint, sums) if len(joint) else 0.0
@@ -276,7 +276,7 @@ class ProductRows:
         ]
         return self._evidence_of(structure, self.moments(weights)) + sum(of_values)
 
-    def fitted(self, structure: Structure, weights: FloatArray) -> Product:
+    def fitted(self, structure: Structure, weights: FloatArray) -> BlockProduct:
         """Fit the laws of given blocks to the rows under given weights."""
         sums = self.moments(weights)
         total, laws, tables = self._evidence_of(structure, sums), {}, {}
@@ -286,9 +286,9 @@ class ProductRows:
                 evidence, laws[block] = evidence_of_classes(classes, weights)
                 tables[block] = log_probabilities(classes, weights, laws[block])
                 total += evidence
-        return Product(structure, laws, tables, self._normal(structure, sums), total, sums.total)
+        return BlockProduct(structure, laws, tables, self._normal(structure, sums), total, sums.total)
 
-    def _normal(self, structure: Structure, sums: Moments) -> NormalProduct:
+    def _normal(self, structure: Structure, sums: RowMoments) -> NormalProduct:
         reals, joint = len(self.centers), self._joint(structure, sums)
         shift, precision, members, along = np.zeros(reals), np.zeros(reals), [], []
         log_scale = -0.5 * reals * LOG_2PI
@@ -297,7 +297,7 @@ class ProductRows:
                 continue
             own, m = self._members(block), len(block)
             of_mean, squares, contrasts, variance = symmetric_sums(own, sums.spread_out(int(own[0])), *sums[1:6])
-            if m == 1 and is_point(int(own[0]), sums):
+            if m == 1 and has_one_value(int(own[0]), sums):
                 variance = float(sums.floors[own[0]])
             total = sums.spread_out(int(own[0]))
             about = max(squares - of_mean**2 / (total + MEAN_ROWS), 0.0)
@@ -333,7 +333,7 @@ class ProductRows:
         gains = np.concatenate([np.zeros(0), *of_atoms])
         return NormalProduct(shift, precision, of_blocks, np.array(along), log_scale, joint, whitening, gains)
 
-    def log_prob(self, product: Product) -> FloatArray:
+    def log_prob(self, product: BlockProduct) -> FloatArray:
         """Return the log-density of each row."""
         reals = len(self.centers)
         found = product.normal.log_density(self.values, self.atoms) if reals else np.zeros(len(self.weights))

@@ -7,7 +7,7 @@ models, and with blocks of one variable a hidden Chow-Liu tree (Liu and Van den 
 over the latent states of a block for each latent state of its parent.
 """
 
-from xspn.learning.hclt.fit import FittedHCLT, HCLTOptions, circuit_of, fit_hclt, row_scores
+from xspn.learning.hclt.fit import FittedHCLT, HCLTOptions, fit_hclt, hclt_circuit, row_scores
 from xspn.learning.hclt.tree import BlockTree, CountedRows, chow_liu_tree, sampled_chow_liu_tree, singleton_blocks
 
 __all__ = [
@@ -16,8 +16,8 @@ __all__ = [
     "FittedHCLT",
     "HCLTOptions",
     "chow_liu_tree",
-    "circuit_of",
     "fit_hclt",
+    "hclt_circuit",
     "row_scores",
     "sampled_chow_liu_tree",
     "singleton_blocks",

@@ -143,7 +143,7 @@ def _logs(tree: BlockTree, tables: HCLTTables, data: CountedRows) -> FloatArray:
     return np.concatenate([log_likelihoods(tree, tables, data, part) for part in parts])
 
 
-def circuit_of(fitted: FittedHCLT, blocks: BlockPartition) -> Node:
+def hclt_circuit(fitted: FittedHCLT, blocks: BlockPartition) -> Node:
     """Return the circuit: for each latent state of a block a product of its leaf and the sums of the blocks below."""
     tree, tables = fitted.tree, fitted.tables
     sums: dict[int, list[Node]] = {}  # of each block, one for each latent state of its parent

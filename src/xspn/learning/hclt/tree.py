@@ -142,7 +142,7 @@ def chow_liu_tree(data: CountedRows) -> BlockTree:
         >>> chow_liu_tree(CountedRows.of(np.hstack([first, second, third]), np.ones(500), blocks)).parents
         (1, -1, 1)
     """
-    information = mutual_information(data)
+    information = information_of_blocks(data)
     root = int(information.sum(axis=0).argmax())
     parents = maximum_spanning_tree(lambda b: (information[b], information[b]), len(information), root)[0].tolist()
     return BlockTree.of(parents, parents_first(parents))
@@ -171,7 +171,7 @@ def _drawn(data: CountedRows, number: int, seed: int) -> CountedRows:
     )
 
 
-def mutual_information(data: CountedRows) -> FloatArray:
+def information_of_blocks(data: CountedRows) -> FloatArray:
     """Return the mutual information of the counts of every two blocks, over the rows that have some of both.
 
     Where cells are missing, a count is the nearest one to the fraction of ones among those seen. The bias of

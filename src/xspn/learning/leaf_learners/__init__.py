@@ -13,7 +13,7 @@ from xspn.learning.leaf_learners.blocks import blocks_leaf, evidence_blocks_leaf
 from xspn.learning.leaf_learners.chow_liu import chow_liu_leaf
 from xspn.learning.leaf_learners.exchangeable import exchangeable_leaf, table_exchangeable_leaf
 from xspn.learning.leaf_learners.factorized import factorized_leaf, table_factorized_leaf
-from xspn.learning.leaf_learners.mixed import best_of, stack
+from xspn.learning.leaf_learners.mixed import best_candidate, stack
 
 __all__ = [
     "BinaryLeafData",
@@ -21,7 +21,7 @@ __all__ = [
     "LeafData",
     "LeafOptions",
     "TableLeafData",
-    "best_of",
+    "best_candidate",
     "block_mixture_leaf",
     "blocks_leaf",
     "chow_liu_leaf",

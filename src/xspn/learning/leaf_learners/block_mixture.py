@@ -138,11 +138,11 @@ class _CountedRows:
 
         From random responsibilities, and where counts are few also from the nearest of random rows.
         """
-        from xspn.learning.blocks.shared import near_rows, responsibilities_of
+        from xspn.learning.blocks.shared import near_rows, random_responsibilities
 
         rng = generator(n_components)
         drawn = rng.standard_exponential((len(self.weights), n_components))
-        best = self._fitted_from(responsibilities_of(drawn), at_least)
+        best = self._fitted_from(random_responsibilities(drawn), at_least)
         if self.few and n_components > 1:
             start = near_rows(self._features, self.weights, rng.random(n_components))
             other = self._fitted_from(start, max(at_least, best.score))

@@ -76,7 +76,7 @@ def table_mixed_by(choose: Chooser, blocks: Blocks = several_blocks) -> TableLea
     return learn
 
 
-def best_of(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: float = PRIOR_ROWS) -> Candidate:
+def best_candidate(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: float = PRIOR_ROWS) -> Candidate:
     """Return the best leave-one-out score among the candidates and all mixtures of them; the smallest if several.
 
     One circuit is better with mixed leaves, which are never much surprised. Circuits that are mixed themselves need
@@ -109,13 +109,13 @@ def stack(candidates: Sequence[Candidate], weights: FloatArray, prior_rows: floa
 
 ALL = Can.ANY_TYPE | Can.ANY_ROWS | Can.OUT_OF_CORE
 stack_of_tables = partial(stack, prior_rows=PRIOR_ROWS_OF_TABLES)
-best_of_tables = partial(best_of, prior_rows=PRIOR_ROWS_OF_TABLES)
+best_of_tables = partial(best_candidate, prior_rows=PRIOR_ROWS_OF_TABLES)
 leaf_learners.add("auto", Method(bits=mixed_by(stack), tables=table_mixed_by(stack_of_tables), can=ALL))
-leaf_learners.add("sparse", Method(bits=mixed_by(best_of), tables=table_mixed_by(best_of_tables), can=ALL))
+leaf_learners.add("sparse", Method(bits=mixed_by(best_candidate), tables=table_mixed_by(best_of_tables), can=ALL))
 leaf_learners.add(
     "evidence",
     Method(
-        bits=mixed_by(best_of, evidence_blocks_leaf, WIDEST_TREE),
+        bits=mixed_by(best_candidate, evidence_blocks_leaf, WIDEST_TREE),
         tables=table_mixed_by(best_of_tables, several_blocks_by_evidence),
         can=Can.ANY_TYPE | Can.WEIGHTS | Can.OUT_OF_CORE,
     ),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xspn.learning.blocks.contexts import Mixture
 
 
-def mixture(
+def mixture_of_blocks(
     cells: NDArray[np.float32],
     weights: FloatArray,
     responsibilities: FloatArray,
@@ -68,7 +68,7 @@ def mixture_of_contexts(found: "Mixture", smoothing: Smoothing) -> Node:
     return components[0] if len(components) == 1 else Sum(masses / masses.sum(), components)
 
 
-def responsibilities_of(program: Program, cells: NDArray[np.float32]) -> FloatArray:
+def component_responsibilities(program: Program, cells: NDArray[np.float32]) -> FloatArray:
     """Return the responsibility of each component for each row: (rows, components)."""
     top = program.steps[-1] if program.steps else None
     if not isinstance(top, SumStep):

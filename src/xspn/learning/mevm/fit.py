@@ -15,11 +15,11 @@ from xspn.graph.nodes import Node
 from xspn.learning.data import BinaryData
 from xspn.learning.em import EMOptions, fit_parameters
 from xspn.learning.mevm.components import (
+    component_responsibilities,
     features_of_blocks,
-    mixture,
+    mixture_of_blocks,
     mixture_of_contexts,
     nearest_of_random_rows,
-    responsibilities_of,
 )
 from xspn.learning.mevm.partition import BlockPartition, Evidence, Structure, find_blocks
 from xspn.leaves import Smoothing
@@ -154,7 +154,7 @@ def _rounds(
             _component_blocks(cells, weights * responsibilities[:, place], options, known[k])
             for place, k in enumerate(alive)
         ]
-        graph = Graph(mixture(cells, weights, responsibilities, blocks, smoothing), cells.shape[1])
+        graph = Graph(mixture_of_blocks(cells, weights, responsibilities, blocks, smoothing), cells.shape[1])
         fit = _em(graph, cells, weights, passes_left, options, valid)
         if fits and fit.score < fits[-1].score + options.tolerance:
             break
@@ -162,7 +162,7 @@ def _rounds(
         fits.append(MEVMFit(fit.root, (*before, *fit.log_likelihoods), fit.score))
         passes_left -= len(fit.log_likelihoods[0]) - 1
         known = list(blocks)
-        responsibilities = responsibilities_of(compile_graph(Graph(fit.root, cells.shape[1])), cells)
+        responsibilities = component_responsibilities(compile_graph(Graph(fit.root, cells.shape[1])), cells)
     return fits[-1]
 
 

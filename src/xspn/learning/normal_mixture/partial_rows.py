@@ -11,7 +11,7 @@ import numpy as np
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.learning.table_data import TableData
 from xspn.leaves.gaussian import LOG_2PI
-from xspn.leaves.partial_normals import add_left_over, complete, places_of, precision_of
+from xspn.leaves.partial_normals import add_left_over, fill_means, missing_places, precision_of
 
 CELLS_AT_ONCE = 1 << 22  # of all rows under all components
 NEGLIGIBLE = 1e-8  # responsibility of a row that tells a component nothing
@@ -113,7 +113,7 @@ class PartialRows:
             mass += own.sum(axis=0)
             for column, table in enumerate(counts):
                 table += own.T @ part.marks(column)
-            starts, places = places_of(part.missing)
+            starts, places = missing_places(part.missing)
             for c, (precision, _) in enumerate(precisions):
                 values, weight = mixture.means[c] + filled[c], own[:, c]
                 first[c] += weight @ values
@@ -138,14 +138,14 @@ class PartialRows:
     def _joint(self, mixture: Mixture, precisions: list[tuple[FloatArray, float]]) -> tuple[FloatArray, FloatArray]:
         """Return log P(row, component), and how far each row, completed, is from each mean: (components, rows, n)."""
         n = mixture.means.shape[1]
-        starts, places = places_of(self.missing)
+        starts, places = missing_places(self.missing)
         logs = np.tile(np.log(mixture.weights), (len(self), 1))
         away = np.where(self.missing, 0.0, self.values - mixture.means[:, None, :])
         seen = n - np.diff(starts)
         for c, (precision, log_determinant) in enumerate(precisions):
             pull = away[c] @ precision
             quadratic, of_missing = np.einsum("ij,ij->i", pull, away[c]), np.zeros(len(self))
-            complete(starts, places, precision, pull, away[c], quadratic, of_missing)
+            fill_means(starts, places, precision, pull, away[c], quadratic, of_missing)
             logs[:, c] -= 0.5 * (seen * LOG_2PI + log_determinant + of_missing + quadratic)
         for column, table in enumerate(mixture.tables):
             logs += self.marks(column) @ np.log(table).T

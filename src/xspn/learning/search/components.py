@@ -59,7 +59,7 @@ class Component:
     refit: Callable[[TrainingData], Learned]
 
 
-def mixed(
+def mixture_of_components(
     components: Sequence[Component], weights: FloatArray, all_rows: TrainingData | None
 ) -> tuple[Learned, tuple[ComponentSummary, ...]]:
     """Return the mixture of all components that earn a weight, and what it is made of.

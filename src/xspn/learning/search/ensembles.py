@@ -14,7 +14,7 @@ from xspn.learning.source import TrainingData
 
 
 @dataclass(frozen=True)
-class Trial:
+class EnsembleTrial:
     """A setting, and the validation scores with it.
 
     Attributes:
@@ -48,7 +48,7 @@ class Ensembles:
         self.context, self.budget, self.seed = context, context.budget, seed
         self.both_structures = context.budget.both_structures and context.config.conventional != context.config
         self.alone: dict[LearnConfig, Learned] = {}  # circuits on all training rows: an ensemble of one
-        self._best_trials: dict[bool, tuple[Trial, list[Member]]] = {}  # by tests, and by evidence
+        self._best_trials: dict[bool, tuple[EnsembleTrial, list[Member]]] = {}  # by tests, and by evidence
 
     def most_trials(self, settings: Sequence[LearnConfig]) -> int:
         """Return how many trial ensembles are learned at most."""
@@ -62,13 +62,13 @@ class Ensembles:
         smaller = len({config.min_instances for config in tests}) - 1
         return of_evidence + self.budget.finalists + smoother + smaller + self.both_structures
 
-    def small_enough(self, tried: Sequence[Trial], singles: Sequence[Graph]) -> list[Trial]:
+    def small_enough(self, tried: Sequence[EnsembleTrial], singles: Sequence[Graph]) -> list[EnsembleTrial]:
         """Return the settings whose ensembles are not too large; that of the smallest circuit if there are none."""
         sizes = [summarize(one).parameters for one in singles]
         largest = max(self.budget.ensemble_parameters / self.budget.circuits, min(sizes))
         return [one for one, size in zip(tried, sizes, strict=True) if size <= largest]
 
-    def trials(self, tried: Sequence[Trial]) -> list[Trial]:
+    def trials(self, tried: Sequence[EnsembleTrial]) -> list[EnsembleTrial]:
         """Return trial ensembles with the best settings, then with others near the best of these.
 
         The others have more smoothing, then smaller leaves, then circuits of one structure only.
@@ -78,8 +78,8 @@ class Ensembles:
         # Circuits by evidence are mixed with those by tests, which are of both structures, afterwards.
         both = self.both_structures and not any(one.config.by_evidence for one in tried)
 
-        def trial(config: LearnConfig, both_structures: bool = both) -> Trial:
-            return self._trial(Trial(config, single.get(config, -np.inf), both_structures=both_structures))
+        def trial(config: LearnConfig, both_structures: bool = both) -> EnsembleTrial:
+            return self._trial(EnsembleTrial(config, single.get(config, -np.inf), both_structures=both_structures))
 
         finalists = sorted(tried, key=lambda one: -one.single)[: self.budget.finalists]
         found = [trial(one.config) for one in finalists]
@@ -89,7 +89,7 @@ class Ensembles:
             found.append(trial(best_ensemble(found).config, both_structures=False))
         return found
 
-    def large(self, chosen: Trial, data: TrainingData) -> Learned:
+    def large(self, chosen: EnsembleTrial, data: TrainingData) -> Learned:
         """Return the large ensemble with a setting, learned from these rows or others."""
         best, members = self._best_trials.get(chosen.config.by_evidence, (None, []))
         known = members if data is self.context.data and best == chosen else []
@@ -109,7 +109,7 @@ class Ensembles:
         )
         return [config for config in dict.fromkeys(settings) if config != plain]
 
-    def _trial(self, trial: Trial) -> Trial:
+    def _trial(self, trial: EnsembleTrial) -> EnsembleTrial:
         """Learn a trial ensemble and score it."""
         numbers, others = range(self.budget.trial_circuits), _others(trial)
         members = learn_members(self.context.data, trial.config, self.seed, numbers, self.context.n_jobs, others=others)
@@ -137,16 +137,18 @@ class Ensembles:
         return float(of_whole + (of_whole - of_half) * max(1.0 - len(members) / self.budget.circuits, 0.0))
 
 
-def best_ensemble(tried: Sequence[Trial]) -> Trial:
+def best_ensemble(tried: Sequence[EnsembleTrial]) -> EnsembleTrial:
     """Return the best trial; ties go to one structure rather than both, then to the first."""
     return max(tried, key=lambda one: (one.ensemble, not one.both_structures))
 
 
-def _others(trial: Trial) -> list[LearnConfig]:
+def _others(trial: EnsembleTrial) -> list[LearnConfig]:
     return [trial.config.conventional] if trial.both_structures else []
 
 
-def add_finer_leaves(found: list[Trial], tried: Sequence[Trial], trial: Callable[[LearnConfig], Trial]) -> None:
+def add_finer_leaves(
+    found: list[EnsembleTrial], tried: Sequence[EnsembleTrial], trial: Callable[[LearnConfig], EnsembleTrial]
+) -> None:
     """Add trial ensembles with ever smaller leaves than the best one has, as long as that gains.
 
     An ensemble averages out the errors of small leaves, the more so with its own smoothing: the settings that are best

@@ -22,8 +22,8 @@ from xspn.learning.hclt import (
     FittedHCLT,
     HCLTOptions,
     chow_liu_tree,
-    circuit_of,
     fit_hclt,
+    hclt_circuit,
     row_scores,
     sampled_chow_liu_tree,
     singleton_blocks,
@@ -212,7 +212,7 @@ def _mean_scores(done: Sequence[_Done]) -> FloatArray:
 def _mixture(done: list[_Done]) -> Learned:
     """Return HCLTs as one circuit, with the tests of the blocks that all of them have in common."""
     blocks = done[0].job.blocks
-    roots = [circuit_of(one.fitted, _partition_of(blocks.tested)) for one in done]
+    roots = [hclt_circuit(one.fitted, _partition_of(blocks.tested)) for one in done]
     root = roots[0] if len(roots) == 1 else Sum(np.full(len(roots), 1.0 / len(roots)), roots)
     graph, rows = Graph(root), float(blocks.rows.weights.sum())
     node = graph.id_of(root)

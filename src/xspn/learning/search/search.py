@@ -16,8 +16,8 @@ from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.search import hclts, latent_classes, refinement
 from xspn.learning.search.budget import SearchBudget, SearchContext
-from xspn.learning.search.components import Component, ComponentKind, ComponentSummary, mixed
-from xspn.learning.search.ensembles import Ensembles, Trial, best_ensemble
+from xspn.learning.search.components import Component, ComponentKind, ComponentSummary, mixture_of_components
+from xspn.learning.search.ensembles import Ensembles, EnsembleTrial, best_ensemble
 from xspn.learning.search.validation import ValidationRows, validation_split
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Meter, Progress, heard
@@ -35,7 +35,7 @@ class SearchReport:
             a weight.
     """
 
-    trials: tuple[Trial, ...]
+    trials: tuple[EnsembleTrial, ...]
     chosen: LearnConfig
     components: tuple[ComponentSummary, ...]
 
@@ -101,7 +101,10 @@ class _Search:
 
     def _found(self) -> SearchResult:
         singles = [self._learned(config).graph for config in self.settings]
-        tried = [Trial(config, self.validation.score(one)) for config, one in zip(self.settings, singles, strict=True)]
+        tried = [
+            EnsembleTrial(config, self.validation.score(one))
+            for config, one in zip(self.settings, singles, strict=True)
+        ]
         small = self.ensembles.small_enough(tried, singles)
         # Evidence and tests err in different ways: each has an ensemble, and validation rows weigh the two.
         ways = [[one for one in small if one.config.by_evidence == way] for way in (False, True)]
@@ -115,20 +118,20 @@ class _Search:
         others = self._other_components(singles)
         if others or len(chosen) > 1:
             parts = [*(self._ensemble(one) for one in chosen), *others]
-            learned, components = mixed(parts, self.validation.weights, self.all_rows)
+            learned, components = mixture_of_components(parts, self.validation.weights, self.all_rows)
         else:
             learned = self.ensembles.large(chosen[0], self.context.data if self.all_rows is None else self.all_rows)
             components = (self._summary(chosen[0]),)
         best = max(chosen, key=lambda one: (one.ensemble, one.single))
         return SearchResult(learned.graph, learned.trace, SearchReport(tuple(tried), best.config, components))
 
-    def _ensemble(self, chosen: Trial) -> Component:
+    def _ensemble(self, chosen: EnsembleTrial) -> Component:
         """Return the large ensemble with a setting, to be mixed with others."""
         ensemble = self.ensembles.large(chosen, self.context.data)
         scores = self.validation.row_scores(ensemble.graph)
         return Component(self._summary(chosen), ensemble, scores, lambda rows: self.ensembles.large(chosen, rows))
 
-    def _summary(self, chosen: Trial) -> ComponentSummary:
+    def _summary(self, chosen: EnsembleTrial) -> ComponentSummary:
         kind: ComponentKind = "evidence" if chosen.config.by_evidence else "ensemble"
         return ComponentSummary(kind, self.context.budget.circuits, chosen.setting)
 

@@ -78,7 +78,7 @@ def partition_of(columns: IntArray, rng: np.random.Generator, fewest: int = 2) -
     return [np.sort(block) for block in np.split(order, np.cumsum(sizes)[:-1])]
 
 
-def law_of_counts(n: int, rng: np.random.Generator) -> FloatArray:
+def random_law(n: int, rng: np.random.Generator) -> FloatArray:
     """Return P(count = t) for t = 0..n, of one of four shapes."""
     shape = rng.choice(["spiky", "beta-binomial", "few", "two peaks"], p=[0.4, 0.3, 0.15, 0.15])
     if shape == "spiky":
@@ -97,7 +97,7 @@ def law_of_counts(n: int, rng: np.random.Generator) -> FloatArray:
 def _block(columns: IntArray, rng: np.random.Generator) -> Node:
     if len(columns) == 1:
         return Bernoulli(int(columns[0]), p=rng.uniform(0.1, 0.9))
-    return Exchangeable.from_class_probabilities(np.sort(columns).tolist(), law_of_counts(len(columns), rng))
+    return Exchangeable.from_class_probabilities(np.sort(columns).tolist(), random_law(len(columns), rng))
 
 
 def _product(blocks: Partition, rng: np.random.Generator) -> Node:

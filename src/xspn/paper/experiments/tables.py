@@ -12,7 +12,7 @@ from xspn.paper.experiments.published import (
     LIKELIHOODS,
     RECORDS,
     SOURCES,
-    Record,
+    PublishedRecord,
 )
 from xspn.paper.experiments.rendering import NOTHING, Cell, ReportTable, cell, format_number, scoreboard
 from xspn.paper.experiments.results import UnitResult
@@ -160,7 +160,7 @@ def _record_row(chosen: Chosen, row: DataKey) -> tuple[Cell, ...]:
     )
 
 
-def _against_record(result: UnitResult | None, record: Record) -> Cell:
+def _against_record(result: UnitResult | None, record: PublishedRecord) -> Cell:
     if result is None:
         return NOTHING
     mark = against(result.test_score, record.tractable, RECORD_TIE / abs(record.tractable))

@@ -89,8 +89,8 @@ export class ScaledLaw {
   }
   /** @param {number} x */
   logDensity(x) {
-    const slope = this.scale.logSlope(x);
-    return slope === -Infinity ? slope : this.normal.logDensity(this.scale.forward(x)) + slope;
+    const derivative = this.scale.logDerivative(x);
+    return derivative === -Infinity ? derivative : this.normal.logDensity(this.scale.forward(x)) + derivative;
   }
   /** P(X ≤ x) or, if `up`, P(X ≥ x), before anything is reflected. @param {number} x @param {boolean} up */
   _tail(x, up) {

@@ -61,7 +61,7 @@ export class Scale {
     return this.unit * (u > LARGE_U ? u : u + Math.log(-Math.expm1(-u)));
   }
   /** log dy/dx; −inf where x is impossible. @param {number} x */
-  logSlope(x) {
+  logDerivative(x) {
     if (!this.possible(x)) return -Infinity;
     if (this.kind === "plain") return 0;
     const u = (x - this.low) / this.unit;
@@ -71,7 +71,7 @@ export class Scale {
     return -Math.log(-Math.expm1(-u));
   }
   /** log dy/dx at a place of the line, up to a constant, and its first and second derivative. @param {number} y @returns {[number, number, number]} */
-  logSlopeOnLine(y) {
+  logDerivativeOnLine(y) {
     if (this.kind === "plain") return [0, 0, 0];
     if (this.kind === "log") return [-Math.sign(this.unit) * y, -Math.sign(this.unit), 0];
     if (this.kind === "asinh") return [-logAdd(y, -y), -Math.tanh(y), Math.tanh(y) ** 2 - 1];

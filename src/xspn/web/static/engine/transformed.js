@@ -52,18 +52,18 @@ class Hill {
   }
   /** Its logarithm up to a constant, the gradient, and what scales add to the diagonal of the Hessian. @param {Float64Array} y */
   at(y) {
-    const slope = new Float64Array(this.n);
+    const gradient = new Float64Array(this.n);
     const bend = new Float64Array(this.n);
     let height = 0;
     for (let i = 0; i < this.n; i++) {
       let pull = 0;
       for (let j = 0; j < this.n; j++) pull += this.precision[i * this.n + j] * (y[j] - this.mean[j]);
-      const [value, first, second] = this.scales[i].logSlopeOnLine(y[i]);
+      const [value, first, second] = this.scales[i].logDerivativeOnLine(y[i]);
       height += value - 0.5 * (y[i] - this.mean[i]) * pull;
-      slope[i] = first - pull;
+      gradient[i] = first - pull;
       bend[i] = second;
     }
-    return { height, slope, bend };
+    return { height, gradient, bend };
   }
   /** The Cholesky factor of the precision less a diagonal; null if there is none. @param {ArrayLike<number>} bend */
   factor(bend) {
@@ -81,18 +81,18 @@ class Hill {
     }
     return best;
   }
-  /** The mean, and where peaks are if each log-slope is one of its asymptotes. */
+  /** The mean, and where peaks are if each log-derivative is one of its asymptotes. */
   starts() {
     const bent = Array.from(this.scales.keys()).filter((i) => this.scales[i].mostBent > 0);
     const all = Array.from({ length: 2 ** Math.min(bent.length, MOST_ENDS) }, (_, k) =>
       bent.map((_, place) => (k >> (bent.length - 1 - place)) & 1),
     );
     const choices = bent.length <= MOST_ENDS ? all : [bent.map(() => 0), bent.map(() => 1)];
-    const slopes = Float64Array.from(this.scales, (scale) => scale.logSlopeOnLine(0)[1]);
+    const derivatives = Float64Array.from(this.scales, (scale) => scale.logDerivativeOnLine(0)[1]);
     const normal = /** @type {Float64Array} */ (this.factor(new Float64Array(this.n)));
     const found = choices.map((choice) => {
-      bent.forEach((i, place) => (slopes[i] = this.scales[i].logSlopeOnLine(choice[place] ? Infinity : -Infinity)[1]));
-      return choleskySolved(normal, slopes).map((step, i) => this.mean[i] + step);
+      bent.forEach((i, place) => (derivatives[i] = this.scales[i].logDerivativeOnLine(choice[place] ? Infinity : -Infinity)[1]));
+      return choleskySolved(normal, derivatives).map((step, i) => this.mean[i] + step);
     });
     return [this.mean, ...found];
   }
@@ -103,8 +103,8 @@ class Hill {
     for (let step = 0; step < STEPS; step++) {
       // in a valley the normal part alone is curved downwards
       const factor = this.factor(here.bend) ?? this.factor(new Float64Array(this.n));
-      const move = choleskySolved(/** @type {Float64Array} */ (factor), here.slope);
-      const gain = move.reduce((sum, own, i) => sum + own * here.slope[i], 0);
+      const move = choleskySolved(/** @type {Float64Array} */ (factor), here.gradient);
+      const gain = move.reduce((sum, own, i) => sum + own * here.gradient[i], 0);
       let size = 1;
       let tried = y.map((own, i) => own + move[i]);
       let there = this.at(tried);
@@ -140,9 +140,9 @@ export class TransformedLeaf extends LeafFamily {
   }
   /** @param {Float64Array} x */
   logp(x) {
-    let slopes = 0;
-    for (const [column, scale] of this.scaleOf) if (!Number.isNaN(x[column])) slopes += scale.logSlope(x[column]);
-    return slopes === -Infinity ? slopes : this.base.logp(this.forward(x)) + slopes;
+    let derivatives = 0;
+    for (const [column, scale] of this.scaleOf) if (!Number.isNaN(x[column])) derivatives += scale.logDerivative(x[column]);
+    return derivatives === -Infinity ? derivatives : this.base.logp(this.forward(x)) + derivatives;
   }
   /** @param {Float64Array} x */
   best(x) {

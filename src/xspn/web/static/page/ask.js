@@ -114,7 +114,7 @@ export class AskPanel {
           bar,
           el(
             "span",
-            { class: "share" },
+            { class: "fraction" },
             TEXTS.bits(told.gain[own.column].toFixed(told.gain[own.column] < 0.1 ? 3 : 2)),
           ),
         );
@@ -161,7 +161,7 @@ export class AskPanel {
           { class: "told" },
           button(fact, () => this.goTo(column), { class: "link" }),
           bar,
-          el("span", { class: "share", title: TEXTS.whyWithout(text(then)) }, moved),
+          el("span", { class: "fraction", title: TEXTS.whyWithout(text(then)) }, moved),
         );
       }),
     );

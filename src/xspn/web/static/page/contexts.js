@@ -85,7 +85,7 @@ export class ContextsPanel {
   constructor(state, goTo) {
     this.state = state;
     this.goTo = goTo;
-    /** @type {{node: number, above: number, bar: any, share: any}[]} */
+    /** @type {{node: number, above: number, bar: any, fraction: any}[]} */
     this.bars = [];
     /** @type {{details: any, cards: BlockCard[]}[]} */
     this.open = [];
@@ -121,12 +121,12 @@ export class ContextsPanel {
       el("i", { class: "now" }),
       el("i", { class: "was" }),
     );
-    const share = el("span", { class: "share" });
-    this.bars.push({ node: context.node, above, bar, share });
+    const fraction = el("span", { class: "fraction" });
+    this.bars.push({ node: context.node, above, bar, fraction });
     const details = el(
       "details",
       { class: "context" },
-      el("summary", {}, el("span", { class: "title" }, TEXTS.context(place + 1)), bar, share),
+      el("summary", {}, el("span", { class: "title" }, TEXTS.context(place + 1)), bar, fraction),
     );
     this._whenOpened(details, isOpen, () => {
       details.append(this._marks(context, above));
@@ -150,7 +150,7 @@ export class ContextsPanel {
   /** @param {[number, number | null, number, number][]} marks */
   _marksSaid(marks) {
     const { model } = this.state;
-    const said = (/** @type {[number, number | null, number, number]} */ [column, value, here, overall]) => {
+    const described = (/** @type {[number, number | null, number, number]} */ [column, value, here, overall]) => {
       const variable = model.variable(column);
       const what = value === null ? number(here, variable.whole) : percent(here);
       const usual = value === null ? number(overall, variable.whole) : percent(overall);
@@ -167,7 +167,7 @@ export class ContextsPanel {
     ]
       .filter(({ own }) => own.length)
       .map(({ word, own }) =>
-        el("p", { class: "marks" }, el("span", { class: "quiet" }, word), " ", ...own.map(said)),
+        el("p", { class: "marks" }, el("span", { class: "quiet" }, word), " ", ...own.map(described)),
       );
   }
   /** @param {any} into @param {{blocks: Block[], mixtures: Mixture[], alone: number[]}} parts @param {boolean} isOpen */
@@ -214,14 +214,14 @@ export class ContextsPanel {
   update() {
     const { state } = this;
     const scenario = state.isPossible ? state.now : state.before;
-    for (const { node, above, bar, share } of this.bars) {
+    for (const { node, above, bar, fraction } of this.bars) {
       const part = (/** @type {any} */ own) => {
         const whole = state.reach(above, own);
         return whole > 0 ? state.reach(node, own) / whole : 0;
       };
       setShare(bar, "--now", part(scenario));
       setShare(bar, "--was", part(state.reference));
-      share.textContent = percent(part(scenario));
+      fraction.textContent = percent(part(scenario));
     }
     if (this.rest) {
       const { structure } = state.model;

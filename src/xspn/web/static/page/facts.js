@@ -14,7 +14,7 @@ function chip(state, column, value, surprise) {
   const text = TEXTS.fact(model.variable(column).name, model.label(column, value));
   const p = surprise?.p ?? null;
   const isAlone = state.facts.size < 2;
-  const said =
+  const words =
     p === null || isAlone
       ? ""
       : model.variable(column).labels
@@ -23,9 +23,9 @@ function chip(state, column, value, surprise) {
   const isOdd = p !== null && p < ODD && !isAlone;
   return el(
     "span",
-    { class: isOdd ? "chip odd" : "chip", title: said },
+    { class: isOdd ? "chip odd" : "chip", title: words },
     el("span", { class: "fact" }, text),
-    isOdd ? el("span", { class: "odds", "aria-label": said }, percent(p)) : null,
+    isOdd ? el("span", { class: "odds", "aria-label": words }, percent(p)) : null,
     button("×", () => state.set([[column, null]]), { "aria-label": TEXTS.remove(text) }),
   );
 }
@@ -88,9 +88,9 @@ export class FactsBar {
     const { answer, facts } = this.state.now;
     if (!count) return [];
     const isReal = [...facts.keys()].some((column) => !this.state.model.variable(column).labels);
-    const { share, rare } = chanceOf(answer.log);
-    const said = isReal ? TEXTS.density(number(answer.log)) : TEXTS.chance(share ?? TEXTS.oneIn(rare ?? ""));
-    return [el("strong", {}, said), count < 2 ? null : ` ${this._conflict(answer.conflict ?? 0)}`];
+    const { fraction, rare } = chanceOf(answer.log);
+    const words = isReal ? TEXTS.density(number(answer.log)) : TEXTS.chance(fraction ?? TEXTS.oneIn(rare ?? ""));
+    return [el("strong", {}, words), count < 2 ? null : ` ${this._conflict(answer.conflict ?? 0)}`];
   }
   /** @param {number} conflict log of the product of the facts' own probabilities over that of all */
   _conflict(conflict) {

@@ -53,7 +53,7 @@ function superscript(n) {
 
 /** A probability given as a logarithm: in percent, or as one in so many. @param {number} log */
 export function chanceOf(log) {
-  if (log > Math.log(0.001)) return { share: percent(Math.exp(log)), rare: null };
+  if (log > Math.log(0.001)) return { fraction: percent(Math.exp(log)), rare: null };
   const digits = -log / Math.LN10;
-  return { share: null, rare: digits > 6 ? `10${superscript(Math.round(digits))}` : timesText(Math.exp(-log)) };
+  return { fraction: null, rare: digits > 6 ? `10${superscript(Math.round(digits))}` : timesText(Math.exp(-log)) };
 }

@@ -166,7 +166,7 @@ export class RowsPanel {
             () => this.goTo(column),
             { class: "link" },
           ),
-          el("span", { class: p < 0.05 ? "share odd" : "share" }, percent(p)),
+          el("span", { class: p < 0.05 ? "fraction odd" : "fraction" }, percent(p)),
         ),
       ),
       el(

@@ -76,9 +76,9 @@ export function drawingOf(state, list) {
   const text = (
     /** @type {number} */ x,
     /** @type {number} */ y,
-    /** @type {string} */ said,
+    /** @type {string} */ words,
     /** @type {Record<string, any>} */ more = {},
-  ) => el("text", { x, y, "font-size": 12, fill: "#222222", "font-family": "system-ui, sans-serif", ...more }, said);
+  ) => el("text", { x, y, "font-size": 12, fill: "#222222", "font-family": "system-ui, sans-serif", ...more }, words);
   const parts = rows.flatMap((row, place) => {
     const y = top + place * step;
     const { column, name, labels } = row.variable;
@@ -94,9 +94,9 @@ export function drawingOf(state, list) {
     const [now, was] = [shown, reference.answer].map(
       (own) => model.chances(column, /** @type {Float64Array} */ (own.p))[value],
     );
-    const said = labels.length === 2 && row.variable.plain ? short : `${short} = ${labels[value]}`;
+    const words = labels.length === 2 && row.variable.plain ? short : `${short} = ${labels[value]}`;
     return [
-      text(left - 8, y + 13, said, { "text-anchor": "end" }),
+      text(left - 8, y + 13, words, { "text-anchor": "end" }),
       el("rect", { x: left, y: y + 3, width: wide, height: 12, fill: "#EEF1F4" }),
       el("rect", { x: left, y: y + 3, width: wide * now, height: 9, fill: facts.has(column) ? "#D55E00" : "#0072B2" }),
       el("rect", { x: left, y: y + 12, width: wide * was, height: 3, fill: "#8A8A8A" }),

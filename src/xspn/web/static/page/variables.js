@@ -38,11 +38,11 @@ class Row {
   likely() {
     return 0;
   }
-  /** @param {string} said what a screen reader says after the name */
-  mark(said) {
+  /** @param {string} words what a screen reader says after the name */
+  mark(words) {
     const known = this.state.facts.has(this.column);
     this.node.classList.toggle("known", known);
-    this.node.setAttribute("aria-label", TEXTS.row(this.variable.name, known ? `${said}, ${TEXTS.isKnown}` : said));
+    this.node.setAttribute("aria-label", TEXTS.row(this.variable.name, known ? `${words}, ${TEXTS.isKnown}` : words));
   }
   update() {}
 }
@@ -65,7 +65,7 @@ class ValueRow extends Row {
       this.node.append(
         this.name,
         this.bars[0].node,
-        this.bars[0].share,
+        this.bars[0].fraction,
         this.bars[0].change,
         el("span", { class: "values" }, ...this.values),
       );
@@ -90,7 +90,7 @@ class ValueRow extends Row {
     const bar = {
       value,
       node: el("span", { class: "bar", "aria-hidden": "true" }, el("i", { class: "now" }), el("i", { class: "was" })),
-      share: el("span", { class: "share" }),
+      fraction: el("span", { class: "fraction" }),
       change: el("span", { class: "change", title: TEXTS.changeTitle }),
       label: el("span", { class: "label" }),
       line: /** @type {any} */ (null),
@@ -102,7 +102,7 @@ class ValueRow extends Row {
         { type: "button", class: "line", tabindex: -1, "aria-pressed": "false", onclick: () => this.toggle(bar.value) },
         bar.label,
         bar.node,
-        bar.share,
+        bar.fraction,
         bar.change,
       );
     return bar;
@@ -149,7 +149,7 @@ class ValueRow extends Row {
   _updateBar(bar, now, was, set) {
     setShare(bar.node, "--now", now);
     setShare(bar.node, "--was", was);
-    bar.share.textContent = percent(now);
+    bar.fraction.textContent = percent(now);
     bar.change.textContent = points(now - was);
     bar.change.className = `change ${now > was ? "up" : "down"}`;
     if (!bar.line) return;
@@ -169,7 +169,7 @@ class NumberRow extends Row {
     this.low = low;
     this.high = high;
     this.name = el("span", { class: "name", title: variable.name }, variable.name);
-    this.text = el("span", { class: "share", title: TEXTS.numberTitle });
+    this.text = el("span", { class: "fraction", title: TEXTS.numberTitle });
     this.picture = el("div", { class: "curve" });
     const set = (/** @type {string} */ text, /** @type {boolean} */ sliding) => {
       if (text !== "" && Number.isFinite(Number(text)))
@@ -224,8 +224,8 @@ class NumberRow extends Row {
     const own = shown.curves.find((found) => found.column === this.column);
     const before = reference.answer.curves.find((found) => found.column === this.column);
     const set = facts.get(this.column);
-    const said = set !== undefined ? givenNumber(set) : own ? this._text(own) : "–";
-    this.text.textContent = said;
+    const words = set !== undefined ? givenNumber(set) : own ? this._text(own) : "–";
+    this.text.textContent = words;
     fill(
       this.picture,
       curve(
@@ -242,7 +242,7 @@ class NumberRow extends Row {
     this.move = now === undefined || was === undefined ? 0 : Math.min(1, Math.abs(now - was) / (this.high - this.low));
     this.uncertainty = set === undefined && own ? Math.max(0, 4 + Math.log2(own.std / (this.high - this.low))) : 0;
     this.chance = 0;
-    this.mark(said);
+    this.mark(words);
   }
 }
 
