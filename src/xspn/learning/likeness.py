@@ -166,8 +166,8 @@ def _alike_numbers(cells: FloatArray, weights: FloatArray, asked: BoolArray, sla
 
 def _unit(cells: FloatArray, middle: float) -> float:
     """Return a power of two, so that no digit is lost, in which the cells' fourth powers are numbers too."""
-    ends = np.array([np.fmin.reduce(cells, axis=0), np.fmax.reduce(cells, axis=0)])
-    farthest = np.fmax.reduce(np.abs(ends - middle), axis=None)
+    ends = np.array([end.reduce(cells, axis=0, initial=middle) for end in (np.fmin, np.fmax)])
+    farthest = np.abs(ends - middle).max()
     return float(2.0 ** np.frexp(farthest)[1]) if farthest > 0 else 1.0
 
 
