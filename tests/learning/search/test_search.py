@@ -40,7 +40,15 @@ SMALL = SearchBudget(
     hclts=2,
 )
 FACTORS = np.random.default_rng(0).normal(size=(4, 30))  # everything goes together: no tree is right
-FEW = {"trial_circuits": 2, "circuits": 2, "copies": (2,), "em_passes": 5, "hclt_states": (2, 4), "hclts": 4}  # quick
+FEW = {
+    "trial_circuits": 2,
+    "circuits": 2,
+    "copies": (2,),
+    "em_passes": 5,
+    "hclt_states": (2, 4),
+    "hclts": 4,
+    "most_hclts": 4,
+}  # quick
 
 
 def blocks(n_rows: int, seed: int) -> np.ndarray:
@@ -283,6 +291,24 @@ def test_no_setting_is_tried_twice_and_no_score_is_lost(smoothing: float) -> Non
     ensembles = [(one.config, one.both_structures) for one in tried if np.isfinite(one.ensemble)]
     assert len(ensembles) == len(set(ensembles))
     assert sum(np.isfinite(one.single) for one in {one.config: one for one in tried}.values()) == 12
+
+
+def number_of_hclts(rows: np.ndarray, **limits: float) -> int:
+    budget = replace(SMALL, hclt_states=(4,), hclts=2, most_hclts=8, **limits)
+    data, validation = BinaryData.of(rows[:900]), ValidationRows.of(rows[900:])
+    found = best_hclts(
+        SearchContext(data, validation, LearnConfig(exchangeability=None), budget, None, lambda: None), 0
+    )
+    assert found is not None
+    return found.summary.number
+
+
+def test_twice_as_many_hclts_are_mixed_as_long_as_validation_rows_gain() -> None:
+    rng = np.random.default_rng(1)
+    no_tree = (rng.normal(size=(1500, 4)) @ FACTORS + rng.normal(size=(1500, 30)) > 0).astype(np.uint8)
+    assert number_of_hclts(no_tree) == 8
+    assert number_of_hclts(no_tree, hclts_cells=5 * 30 * 16 * 900) == 5  # that fit into the work that is allowed
+    assert number_of_hclts((rng.random((1500, 30)) < 0.3).astype(np.uint8)) < 8  # independent: little to gain
 
 
 def setting_of_hclts() -> str:

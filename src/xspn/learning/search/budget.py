@@ -43,7 +43,9 @@ class SearchBudget:
         em_parameters: The largest number of parameters, for tables of few rows.
         hclt_states: Numbers of latent states to try for each block of an HCLT.
         hclts: How many HCLTs are mixed, with the number of latent states that is best.
+        most_hclts: How many at most: twice as many are tried as long as validation rows promise to gain by it.
         hclt_cells: The largest number of entries of all transition matrices, times rows, of an HCLT.
+        hclts_cells: The same of all HCLTs together, where more than `hclts` are tried.
         classes: Numbers of classes to try for mixtures of independent columns, for bits.
         class_starts: How many of these mixtures, from different starts, are averaged.
     """
@@ -66,7 +68,9 @@ class SearchBudget:
     em_parameters: int = 200_000
     hclt_states: tuple[int, ...] = ()
     hclts: int = 1
+    most_hclts: int = 1
     hclt_cells: float = 1e10
+    hclts_cells: float = 1.6e11
     classes: tuple[int, ...] = ()
     class_starts: int = 4
 
@@ -110,6 +114,7 @@ BUDGETS = {
         copies=(10, 40),
         hclt_states=(8, 16, 32, 64),
         hclts=8,
+        most_hclts=32,
     ),
 }
 

@@ -37,6 +37,8 @@ from xspn.learning.source import TrainingData
 from xspn.learning.summary import BinarySummary
 from xspn.learning.trace import Trace, TraceEntry
 
+LEAST_GAIN_OF_MORE = 0.01  # nats per validation row, for twice as many HCLTs
+
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
@@ -99,8 +101,9 @@ def number_of_fits(context: SearchContext, refit: bool) -> int:
         return 0
     partitions = 1 if context.config.exchangeability is None else 2
     chosen = partitions * len(budget.hclt_states) + len(budget.em_smoothings) - 1
-    others = budget.hclts if budget.hclts > 1 else 0  # the second one is fitted twice: with the same and other edges
-    return chosen + others + (budget.hclts if refit else 0)
+    most = max(budget.hclts, budget.most_hclts)
+    others = most if most > 1 else 0  # the second one is fitted twice: with the same and other edges
+    return chosen + others + (most if refit else 0)
 
 
 def best_hclts(context: SearchContext, seed: int) -> Component | None:
@@ -140,7 +143,10 @@ def best_hclts(context: SearchContext, seed: int) -> Component | None:
         return None
     best = best_of(run_all(jobs))
     jobs = [replace(best.job, options=replace(best.job.options, smoothing=alpha)) for alpha in alphas[1:]]
-    done = _with_others(best_of([best, *run_all(jobs)]), validation, budget.hclts, seed, run_all)
+    best = best_of([best, *run_all(jobs)])
+    most = int(budget.hclts_cells / _cells(data, len(best.job.blocks.tested), best.job.options.states))
+    numbers = budget.hclts, max(min(budget.most_hclts, most), budget.hclts)
+    done = _with_others(best, validation, numbers, seed, run_all)
     job = done[0].job
     setting = f"{job.options.states} latent states, {len(job.blocks.tested)} blocks, α {job.options.smoothing:g}"
     if any(one.job.tree != job.tree for one in done):
@@ -157,13 +163,18 @@ def best_hclts(context: SearchContext, seed: int) -> Component | None:
 
 
 def _with_others(
-    best: _Done, validation: ValidationRows, number: int, seed: int, run_all: Callable[[Sequence[_Job]], list[_Done]]
+    best: _Done,
+    validation: ValidationRows,
+    numbers: tuple[int, int],
+    seed: int,
+    run_all: Callable[[Sequence[_Job]], list[_Done]],
 ) -> list[_Done]:
-    """Return an HCLT and others like it.
+    """Return an HCLT and others like it, so many at least and at most.
 
     The others start from other parameters. Whether they also have other edges is decided with the first of them: such
     ones are worse alone, but their errors differ more. Whether several are better than one is not tested: the first was
-    the best of many on the validation rows, which would favor it.
+    the best of many on the validation rows, which would favor it. What n trees lack of infinitely many falls about as
+    1/n, so twice as many will gain half of what they gain on half as many.
     """
 
     def score(done: Sequence[_Done]) -> float:
@@ -174,11 +185,15 @@ def _with_others(
         rows = best.job.blocks.rows
         return [replace(one, tree=sampled_chow_liu_tree(rows, one.seed)) for one in jobs] if other_edges else jobs
 
+    number, most = numbers
     if number == 1:
         return [best]
     same, other = ([best, one] for one in run_all([*others(1, 2, False), *others(1, 2, True)]))
     other_edges = score(other) > score(same)
-    return (other if other_edges else same) + run_all(others(2, number, other_edges))
+    done = (other if other_edges else same) + run_all(others(2, number, other_edges))
+    while len(done) < most and score(done) - score(done[: len(done) // 2]) > 2.0 * LEAST_GAIN_OF_MORE:
+        done += run_all(others(len(done), min(2 * len(done), most), other_edges))
+    return done
 
 
 def _partitions(data: BinaryData, config: LearnConfig) -> list[tuple[TestedBlock, ...]]:
@@ -197,10 +212,14 @@ def _partition_of(tested: tuple[TestedBlock, ...]) -> BlockPartition:
 
 def _is_small_enough(data: BinaryData, n_blocks: int, states: int, budget: SearchBudget) -> bool:
     """Whether each entry of a transition matrix has a row to be learned from, and the work is not too much."""
-    transitions = states**2
-    if n_blocks == 1 or transitions > data.weights.sum():
+    if n_blocks == 1 or states**2 > data.weights.sum():
         return False
-    return n_blocks * transitions * data.shape[0] <= budget.hclt_cells  # rows that are equal cost no more than one
+    return _cells(data, n_blocks, states) <= budget.hclt_cells
+
+
+def _cells(data: BinaryData, n_blocks: int, states: int) -> int:
+    """Return the entries of all transition matrices, times rows; rows that are equal cost no more than one."""
+    return n_blocks * states**2 * data.shape[0]
 
 
 def _mean_scores(done: Sequence[_Done]) -> FloatArray:
