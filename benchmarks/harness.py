@@ -2,6 +2,8 @@
 
 import argparse
 import os
+import resource
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -41,3 +43,11 @@ def least_seconds(
         job(*arguments)
         times.append(clock() - start)
     return min(times)
+
+
+def peak_megabytes() -> float:
+    """Return the most memory that this process has had, not counting that of the program it was started from."""
+    status = Path("/proc/self/status")
+    if status.exists():  # where a started process begins with the peak of its parent in `ru_maxrss`
+        return int(status.read_text().partition("VmHWM:")[2].split()[0]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1024)

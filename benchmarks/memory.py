@@ -6,14 +6,13 @@ The figures are peaks of the whole process, imports and the table itself include
 """
 
 import json
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 
 import numpy as np
-from harness import verdict
+from harness import peak_megabytes, verdict
 
 WIDE = (20, 20_000)
 LONG = (1_000_000, 50)
@@ -97,9 +96,7 @@ def work(what: str, kind: str, rows: int, columns: int) -> dict[str, float]:
         with threadpool_limits(1):
             XSPN(random_state=0).fit(cells)
     seconds = time.process_time() - start
-    per_unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * per_unit / GIGABYTE
-    return {"peak": peak, "seconds": seconds}
+    return {"peak": peak_megabytes() * (1 << 20) / GIGABYTE, "seconds": seconds}
 
 
 def _in_words(kind: str, shape: Sequence[int]) -> str:

@@ -6,20 +6,18 @@ Each part prints its figures beside the bar that they must meet. Times are for o
 run in processes of their own.
 """
 
-import argparse
 import importlib
 import time
 
+from harness import parser
 from threadpoolctl import threadpool_limits
 
 PARTS = ("level_and_power", "memory", "model_files")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
     with threadpool_limits(1):
-        for part in parser.parse_args().parts or PARTS:
+        for part in parser(__doc__, PARTS).parse_args().parts:
             started = time.perf_counter()
             print(f"\n== {part.replace('_', ' ')} ==", flush=True)
             importlib.import_module(part).report()
