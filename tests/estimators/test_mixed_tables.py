@@ -264,6 +264,22 @@ def test_imputation_copies_what_is_seen(rng, method):
         assert filled[name][seen].tolist() == partial[name][seen].tolist(), name
 
 
+@pytest.mark.parametrize("columns", [["c", "d"], [0, 1], pd.MultiIndex.from_tuples([("m", "c"), ("m", "d")])])
+def test_categories_that_are_real_numbers_to_the_model(rng, columns):
+    """Few real numbers are among a column's categories: missing cells stayed empty, and so did samples."""
+    X = pd.DataFrame({0: pd.Categorical(rng.choice([2.5, 7.0, -1.0], 40)), 1: rng.integers(0, 2, 40)})
+    X.columns = columns
+    partial = X.copy()
+    partial.iloc[:10, 0] = None
+    model = XSPN(domains="real", random_state=0).fit(partial)
+    filled = model.impute(partial)
+    assert filled.dtypes.tolist() == [np.float64, np.int64]
+    assert not filled.isna().any().any()
+    assert filled.iloc[10:, 0].tolist() == partial.iloc[10:, 0].tolist()
+    assert not model.sample(5, random_state=0).isna().any().any()
+    assert model.impute(X).dtypes.tolist() == X.dtypes.tolist()  # where nothing is missing the table stays as it was
+
+
 def test_imputation_copies_what_is_seen_in_arrays(rng):
     X = np.column_stack([BEYOND_FLOATS, rng.integers(0, 2, len(BEYOND_FLOATS))])
     filled = XSPN(domains={0: "real"}, random_state=0).fit(X).impute(X)

@@ -43,7 +43,7 @@ def density(rng):
 def mixture(rng, X, sample_weight):
     domains = one(rng, None, None, None, "real", "categorical", {"c0": "real"}, {"c0": "categorical"}, ["real"])
     model = NormalMixture(one(rng, None, 1, 2, 5), one(rng, 1, 1, 2), domains, random_state=0)
-    check_model(rng, model.fit(X, sample_weight=sample_weight), X)
+    check_model(rng, model.fit(X, sample_weight=sample_weight), X, sample_weight)
 
 
 def imputer(rng, X, sample_weight):

@@ -240,14 +240,14 @@ def pandas_column(codes: FloatArray, domain: Domain | None, labels: Labels | Non
     if dtype is None:
         return values
     pandas = need_pandas()
-    if str(dtype).startswith(CATEGORY):
+    if str(dtype).startswith(CATEGORY) and (domain is None or domain.is_discrete):
         if not hasattr(dtype, "categories") or (labels and not set(labels) <= set(dtype.categories)):
             inner = str(dtype)[len(CATEGORY) :].strip("[]") or None
             categories = pandas.Index(list(labels or ()), dtype=inner)
             dtype = pandas.CategoricalDtype(categories, ordered=domain is not None and domain.ordered)
         return pandas.Categorical(values, dtype=dtype)
     if labels is None and not str(dtype).lower().startswith(OF_NUMBERS):
-        return values  # a column of words or days in which every cell was empty: numbers must not become those
+        return values  # categories that are real numbers to the model, or words or days of which every cell was empty
     if labels is None:
         values = _numbers(codes, domain, dtype)
     elif any(_is_too_much(label, dtype) for label in labels):

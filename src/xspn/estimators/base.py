@@ -267,6 +267,8 @@ def _filled_column(column: Any, variable: int, schema: Schema, missing: BoolArra
         column = column.astype(new.dtype)  # the column's own categories do not tell of all labels
     if not missing.any():
         return column
+    if hasattr(column.dtype, "categories") and new.dtype == np.float64:
+        column = column.astype(np.float64)  # categories that are real numbers to the model: few numbers are among them
     if new.dtype == object and column.dtype.kind in "biuf":
         column = column.astype(object)
     out = column.copy()
