@@ -274,7 +274,7 @@ class NumbaBackend(LinearBackend):
 
     @cached_property
     def _walks(self) -> TapeWalks:
-        return TapeWalks(self._run.apart)
+        return TapeWalks(self._run.apart, self.least)
 
     def best_completions(self, evidence: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
         """Walk up the tape, and down where each row has its best value."""

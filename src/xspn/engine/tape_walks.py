@@ -27,10 +27,15 @@ LEAST_WIDTH = 64  # rows in a block, where there are enough
 
 
 class TapeWalks:
-    """Completes rows by the tape of a runner. Any number of threads may use it."""
+    """Completes rows by the tape of a runner. Any number of threads may use it.
 
-    def __init__(self, run: TapeRunner) -> None:
-        self._run = run
+    Args:
+        run: The runner.
+        least: Rows of smaller probability are completed in another way: there is no telling where they go.
+    """
+
+    def __init__(self, run: TapeRunner, least: float) -> None:
+        self._run, self._least = run, least
 
     @cached_property
     def _binary(self) -> BoolArray:
@@ -232,6 +237,7 @@ class TapeWalks:
                 rows[:] = values if repeats == 1 else values[which]
             decode_rows(cells, self._binary, rows)
             log_value[first:last] = safe_log(value[first:last]) + log_scale
+            reached[:, value[first:last][which] < self._least] = 0
             self._complete_rest(rows, reached, RowRandom(own) if chance else None)
 
         run.in_chunks(len(out), self._step, take)
