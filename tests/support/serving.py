@@ -116,17 +116,23 @@ def ask(port: int, content: bytes) -> tuple[int, dict[str, str], bytes]:
     """Send bytes over a connection of their own; return status, headers and body of the answer."""
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as sock:
         sock.sendall(content)
-        received, length = bytearray(), None
-        while length is None or len(received) < length:
-            part = sock.recv(1 << 20)
+        received = bytearray()
+        while (end := received.find(b"\r\n\r\n")) < 0:
+            part = sock.recv(1 << 16)
             if not part:
                 raise ConnectionError("the connection ended before the answer did")
             received += part
-            if length is None and (end := received.find(b"\r\n\r\n")) >= 0:
-                first, *lines = received[:end].decode("latin-1").split("\r\n")
-                headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-                length = end + 4 + int(headers.get("content-length", 0))
-        return int(first.split(" ")[1]), headers, bytes(received[end + 4 : length])
+        first, *lines = received[:end].decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        body = bytearray(int(headers.get("content-length", 0)))
+        filled = min(len(received) - end - 4, len(body))
+        body[:filled] = received[end + 4 : end + 4 + filled]
+        while filled < len(body):  # into its place: a large answer is measured, not the way in which it is put together
+            found = sock.recv_into(memoryview(body)[filled:])
+            if not found:
+                raise ConnectionError("the connection ended before the answer did")
+            filled += found
+        return int(first.split(" ")[1]), headers, bytes(body)
 
 
 # -- load --------------------------------------------------------------------------------------------------------------

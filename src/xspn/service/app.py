@@ -26,7 +26,7 @@ from xspn.service.endpoints import QUERIES, Asked, Query, explained
 from xspn.service.models import Model, Models
 from xspn.service.monitoring import Log, Metrics
 from xspn.service.problems import Problem, problem_of
-from xspn.service.rows import FORMATS, JSON, NDJSON, to_json
+from xspn.service.rows import FORMATS, JSON, NDJSON, Body, to_json
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -68,7 +68,7 @@ class Response:
     __slots__ = ("body", "headers", "kind", "label", "model", "rows", "status")
 
     def __init__(
-        self, status: int, body: bytes, kind: bytes = b"application/json", headers: Headers | None = None
+        self, status: int, body: Body, kind: bytes = b"application/json", headers: Headers | None = None
     ) -> None:
         self.status, self.body, self.kind, self.headers = status, body, kind, headers or []
         self.model, self.label, self.rows = "", "unknown", 0
@@ -440,7 +440,7 @@ def _in_address(parameters: bytes) -> dict[str, str]:
         raise Problem(400, "malformed-address", "the options in the address cannot be read") from error
 
 
-def _computed(query: Query, asked: Asked, accepted: str) -> bytes:
+def _computed(query: Query, asked: Asked, accepted: str) -> Body:
     """Return the answer in its format."""
     rows = asked.known
     found = None if query.compute is None or rows is None else asked.model.computed(query.name, query.compute, rows)

@@ -21,7 +21,7 @@ from xspn.estimators.base import completed
 from xspn.questions import Posterior, evidence_row, questions_of, replies, score_facts
 from xspn.service.models import Compute, Model
 from xspn.service.problems import Problem, pointer, problem_of
-from xspn.service.rows import ARROW, JSON, Column, dict_rows, refuse_too_many, to_arrow, to_json, to_ndjson
+from xspn.service.rows import ARROW, JSON, Body, Column, dict_rows, refuse_too_many, to_arrow, to_json, to_ndjson
 
 MOST_TEXTS, LONGEST_TEXT = 1000, 10_000  # of a request: questions or names, and letters of each
 LARGEST_SEED = 2**32 - 1
@@ -147,7 +147,7 @@ class Reply:
     finite: bool = True
     lines: Callable[[], list[bytes]] | None = None
 
-    def formatted(self, kind: str) -> bytes:
+    def formatted(self, kind: str) -> Body:
         """Return the answer in one of the formats."""
         if self.lines is not None and kind != ARROW:
             lines = self.lines()

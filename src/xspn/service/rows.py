@@ -22,6 +22,7 @@ MOST_SHOWN = 80  # letters of a name that a message repeats
 
 # A column of an answer: plain values, numbers, numbers in lists of one length (rows, k), or named columns in one.
 Column = list[Any] | AnyArray | Mapping[str, AnyArray]
+Body = bytes | memoryview
 
 
 class RowReader:
@@ -318,14 +319,20 @@ def to_ndjson(columns: Mapping[str, Column]) -> bytes:
     return b"\n".join([*lines, b""])
 
 
-def to_arrow(columns: Mapping[str, Column]) -> bytes:
+def to_arrow(columns: Mapping[str, Column]) -> memoryview:
     """Return columns as an Arrow stream; lists of one length as fixed-size lists, named columns as structs."""
     pa = need_arrow()
     table = pa.table({name: _arrow_array(pa, own) for name, own in columns.items()})
-    sink = pa.BufferOutputStream()
+    size = pa.MockOutputStream()  # counts what is written: megabytes are not moved about while a buffer grows
+    _write_stream(pa, table, size)
+    found = np.empty(size.size(), dtype=np.uint8)  # in large pages, where an array of bytes would be in small ones
+    _write_stream(pa, table, pa.FixedSizeBufferWriter(pa.py_buffer(found)))
+    return memoryview(found)  # type: ignore[arg-type]
+
+
+def _write_stream(pa: Any, table: Any, sink: Any) -> None:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return bytes(sink.getvalue())
 
 
 def _arrow_array(pa: Any, column: Column) -> Any:

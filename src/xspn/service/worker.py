@@ -1,6 +1,7 @@
 """A worker: an event loop that accepts connections from the shared socket, and takes up new models while it answers."""
 
 import asyncio
+import ctypes
 import json
 import logging
 import os
@@ -31,6 +32,8 @@ LARGEST_HEAD = 1 << 16  # bytes of a request's head
 SLOWEST_HEAD = 10.0  # seconds
 FAREWELL = 0.3  # seconds in which answers ask clients to close their connections, before these are closed
 SWITCH = 0.0005  # seconds that a thread may keep others from running
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # the parameters' numbers in the C library
+KEPT, LARGEST_KEPT = 1 << 27, 1 << 25  # bytes of freed memory that a worker keeps, and of one array in it
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -117,6 +120,16 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
+def _keep_memory() -> None:
+    """Let the GNU C library keep the memory of large answers for the next ones.
+
+    It would give every large array back to the system, and take new pages for the next: a third of an answer's time.
+    """
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
+        libc.mallopt(M_MMAP_THRESHOLD, LARGEST_KEPT)
+        libc.mallopt(M_TRIM_THRESHOLD, KEPT)
+
+
 def work(
     number: int,
     sock: socket.socket,
@@ -128,6 +141,7 @@ def work(
 ) -> int:
     """Answer requests until the supervisor says to stop, or is gone."""
     sys.setswitchinterval(SWITCH)
+    _keep_memory()
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     service = Service(models, settings.limits, settings.token, metrics, number, log)
     config = uvicorn.Config(
