@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from xspn import MultivariateGaussian, NormalMixture, XSPNImputer, load, save
+from xspn.learning.normal_mixture import fit
 from xspn.learning.normal_mixture.partial_rows import Mixture, PartialRows
 
 NAN = np.nan
@@ -69,6 +70,19 @@ def test_the_kinds_are_found_though_cells_are_missing():
     truth = two_kinds(np.random.default_rng(2))[0][:, 1]
     error = np.sqrt(np.mean((model.impute(hidden, method="mean")[:, 1] - truth) ** 2))
     assert error < 0.62, "0.51 is left of the number given the others within a kind"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_categories_choose_how_alike_components_are(seed):
+    """Where two kinds differ in their covariances, these are their own; where they share one, rows are put together."""
+    rng = np.random.default_rng(seed)
+    kind, found = rng.random(300) < 0.5, []
+    for factor in (2.0, 1.0):
+        spreads = np.where(kind[:, None], factor ** rng.choice([-1, 1], 10), 1.0)
+        X = np.column_stack([rng.normal(size=(300, 10)) * spreads + 0.5 * kind[:, None], kind])
+        rows = PartialRows(X, np.ones(300), np.arange(10), np.array([10]), np.array([2]))
+        found.append(fit._best_start(rows, 2, seed).strength)
+    assert found[0] == min(fit.STRENGTHS) < found[1]
 
 
 def test_the_same_seed_gives_the_same_mixture_and_weights_count_rows():

@@ -25,7 +25,7 @@ PATIENCE = 2  # numbers of components in a row that do not gain, before no more 
 FEWEST_ROWS = 5.0  # to a component
 ROWS_TRIED = 3000  # by which their number is chosen
 ENOUGH_ROWS = 1000  # for one of the folds to tell
-STRENGTH = 20.0  # rows that the covariance of all components counts for in that of one, beside one for each column
+STRENGTHS = (20.0, 100.0, 500.0)  # rows that the covariance of all counts for in that of one, beside one a column
 MEAN_ROWS = 0.05  # that the center of the table counts for in a mean
 VALUE_ROWS = 1.0  # that the frequencies of all rows count for in those of a component
 LEAST_VARIANCE = 1e-4  # of a column, relative to that in the whole table
@@ -89,10 +89,11 @@ def _on_scales(data: TableData) -> tuple[TableData, dict[int, ColumnScale]]:
 
 @dataclass(frozen=True)
 class Start:
-    """How EM starts: from so many clusters of rows, for which categories matter so much."""
+    """From how many clusters of rows EM starts, how much categories matter for these, and how alike components are."""
 
     n_components: int
     emphasis: float = EMPHASES[0]
+    strength: float = STRENGTHS[0]
 
 
 def fitted(rows: PartialRows, start: Start, seed: int) -> Mixture:
@@ -102,11 +103,11 @@ def fitted(rows: PartialRows, start: Start, seed: int) -> Mixture:
         return alone
     filled, rng = rows.filled(alone), np.random.default_rng(seed)
     clusters = _clusters(_features(rows, filled, start.emphasis), rows.weights, start.n_components, rng)
-    mixture = _maximized(_sums_of_clusters(rows, filled, clusters), rows)
+    mixture = _maximized(_sums_of_clusters(rows, filled, clusters), rows, start.strength)
     before = -np.inf
     for _ in range(PASSES):
         sums = rows.sums(mixture)
-        mixture = _maximized(sums, rows)
+        mixture = _maximized(sums, rows, start.strength)
         step()
         if sums.log_likelihood - before < TOLERANCE * rows.total:
             break
@@ -129,10 +130,11 @@ def _frequencies(rows: PartialRows, column: int) -> FloatArray:
     return np.asarray(counts / counts.sum())
 
 
-def _maximized(sums: Sums, rows: PartialRows) -> Mixture:
+def _maximized(sums: Sums, rows: PartialRows, shared: float = STRENGTHS[0]) -> Mixture:
     """Return the mixture that expected sums give: a maximization step.
 
-    Covariances are shrunk towards the one of all components together, and that one towards independence.
+    Covariances are shrunk towards the one of all components together, which counts for so many rows, and that one
+    towards independence.
     """
     n = sums.first.shape[1]
     means = sums.first / (sums.mass + MEAN_ROWS)[:, None]
@@ -143,7 +145,7 @@ def _maximized(sums: Sums, rows: PartialRows) -> Mixture:
     pooled = scatter.sum(axis=0)
     target = np.maximum(np.diag(pooled) / total, LEAST_VARIANCE)
     pooled = (pooled + strength * np.diag(target)) / (total + strength)
-    strength = STRENGTH + n
+    strength = shared + n
     covariances = (scatter + strength * pooled) / (sums.mass + strength)[:, None, None]
     covariances = (covariances + covariances.transpose(0, 2, 1)) / 2
     lacking = np.maximum(LEAST_VARIANCE - np.diagonal(covariances, axis1=1, axis2=2), 0.0)
@@ -216,13 +218,25 @@ def _best_start(rows: PartialRows, n_components: int | None, seed: int) -> Start
             best, score, failed = starts[int(np.argmax(scores))], max(scores), 0
         if failed == PATIENCE:
             break
-    return best
+    if best.n_components == 1 or not len(rows.sizes) or not rows.values.shape[1]:
+        return best
+    # Numbers of few rows hardly tell how alike covariances are, but the categories that they go with do: as linear or
+    # quadratic discriminants do.
+    alike = [replace(best, strength=strength) for strength in STRENGTHS]
+    return max(alike, key=lambda start: _held_out_score(parts, start, seed, of_categories=True))
 
 
-def _held_out_score(parts: list[tuple[PartialRows, PartialRows]], start: Start, seed: int) -> float:
-    """Return the log-likelihood of held-out rows under mixtures fitted to the others."""
-    found = [test.log_likelihood(fitted(train, start, child_seed(seed, f))) for f, (train, test) in enumerate(parts)]
-    return sum(float(test.weights @ own) for own, (_, test) in zip(found, parts, strict=True))
+def _held_out_score(
+    parts: list[tuple[PartialRows, PartialRows]], start: Start, seed: int, of_categories: bool = False
+) -> float:
+    """Return the log-likelihood of held-out rows, or of their categories given their numbers, from the other rows."""
+    score = 0.0
+    for fold, (train, test) in enumerate(parts):
+        mixture = fitted(train, start, child_seed(seed, fold))
+        score += float(test.weights @ test.log_likelihood(mixture))
+        if of_categories:
+            score -= float(test.weights @ test.without_categories().log_likelihood(mixture))
+    return score
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,6 +78,12 @@ class PartialRows:
         part.values, part.codes = self.values[keep], self.codes[keep]
         return part
 
+    def without_categories(self) -> "PartialRows":
+        """Return the rows with all discrete cells missing."""
+        part = self.some(np.arange(len(self)))
+        part.codes = np.full_like(self.codes, -1)
+        return part
+
     def __len__(self) -> int:
         return len(self.weights)
 
