@@ -82,7 +82,7 @@ def impute(draws: int) -> None:
         for draw in range(draws):
             missing = np.random.default_rng(draw).random(X.shape) < 0.2
             found.append(imputed(X, missing))
-        mean = np.nanmean(found, axis=0)
+        mean = np.mean(found, axis=0)
         (ours, held), others = (mean[0, :2], mean[0, 2]), mean[1:, :2].min(axis=0)
         won.append(ours <= others)
         print(
