@@ -11,6 +11,7 @@ from xspn.core.random import NodeRandom, RowRandom, row_keys
 from xspn.engine.numba_backend import NumbaBackend
 from xspn.leaves import Atom, MultivariateGaussian, Transformed
 from xspn.leaves.scales import Scale
+from xspn.statistics import ValueCounts
 
 NAN = np.nan
 
@@ -153,6 +154,36 @@ def test_impossible_evidence_is_refused_by_its_row(backend):
     for ask in (circuit.mpe, lambda rows: circuit.sample(given=rows, random_state=0)):
         with pytest.raises(EvidenceError, match="row 2 has probability zero"):
             ask(rows)
+
+
+IMPOSSIBLE_ZEROS = [
+    ChowLiu([0, 1], [-1, 0], [[1.0, 1.0], [0.5, 0.5]]),
+    Exchangeable.from_class_probabilities([0, 1], [0.0, 0.0, 1.0]),
+    Exchangeable.from_class_probabilities([0, 1], [1.0, 0.0, 0.0], ValueCounts(2)),
+    Product([Categorical(0, [0.0, 0.5, 0.5]), Bernoulli(1, p=0.5)]),
+]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("leaf", IMPOSSIBLE_ZEROS)
+def test_rows_that_a_leaf_excludes_are_refused(leaf, backend):
+    circuit = Circuit(Product([leaf, Bernoulli(2, p=0.5)])).to(backend)
+    for ask in (circuit.mpe, lambda rows: circuit.sample(given=rows, random_state=0)):
+        with pytest.raises(EvidenceError, match="row 1 has probability zero"):
+            ask([[1, NAN, NAN], [0, NAN, NAN]])
+
+
+@pytest.mark.parametrize("backend", ["numba"])
+def test_rows_that_underflow_do_not_come_to_leaves_that_exclude_them(backend):
+    chances = [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]
+    leaves = [Exchangeable.from_class_probabilities([0, 1], own, ValueCounts(2)) for own in chances]
+    known = np.ones((1, 500))
+    known[0, :2] = [0, NAN]  # which the second leaf excludes
+    circuit = Circuit(
+        Sum([0.5, 0.5], [Product([own, *(Bernoulli(i, p=0.1) for i in range(2, 500))]) for own in leaves])
+    )
+    drawn, expected = (circuit.to(name).sample(20, given=known, random_state=0) for name in (backend, "numpy"))
+    np.testing.assert_array_equal(drawn, expected)
 
 
 def test_kernels_check_the_rows_they_complete():

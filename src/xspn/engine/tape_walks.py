@@ -232,6 +232,7 @@ class TapeWalks:
                 rows[:] = values if repeats == 1 else values[which]
             decode_rows(cells, self._binary, rows)
             log_value[first:last] = safe_log(value[first:last]) + log_scale
+            reached[:, value[first:last][which] == 0] = 0  # computed again; here they may be where a leaf excludes them
             self._complete_rest(rows, reached, RowRandom(own) if chance else None)
 
         run.in_chunks(len(out), self._step, take)
