@@ -1,4 +1,4 @@
-"""Completed rows: kernels walk as the NumPy passes do, draws belong to their rows, and frequencies are exact."""
+"""Completed rows: all back ends walk alike, draws belong to their rows, and frequencies are exact."""
 
 import numpy as np
 import pytest
@@ -8,28 +8,31 @@ from support.chi_square import assert_frequencies_fit
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Gaussian, Product, Sum
 from xspn.core.errors import EvidenceError, ParameterError
 from xspn.core.random import NodeRandom, RowRandom, row_keys
-from xspn.engine.numba_backend import NumbaBackend
 from xspn.leaves import Atom, MultivariateGaussian, Transformed
 from xspn.leaves.scales import Scale
 from xspn.statistics import ValueCounts
 
 NAN = np.nan
+FAST = ["numba", "torch"]
 
 
 def partly_known(rng, rows):
     return np.where(rng.random(rows.shape) < 0.5, NAN, rows)
 
 
+@pytest.mark.parametrize("backend", FAST)
 @pytest.mark.parametrize("seed", range(120))
-def test_kernels_complete_rows_as_the_numpy_passes_do(seed):
+def test_rows_are_completed_as_the_numpy_passes_do(seed, backend):
     circuit, possible, _, _ = any_case(seed)
-    numpy, numba = circuit.to("numpy"), circuit.to("numba", threads=1)
+    numpy, fast = circuit.to("numpy"), circuit.to(backend, threads=1)
     possible[:2] = NAN  # of which nothing is known
-    np.testing.assert_array_equal(numba.sample(30, random_state=seed), numpy.sample(30, random_state=seed))
+    np.testing.assert_array_equal(fast.sample(30, random_state=seed), numpy.sample(30, random_state=seed))
     for n in (None, 3):
-        drawn, expected = (own.sample(n, given=possible, random_state=seed) for own in (numba, numpy))
+        drawn, expected = (own.sample(n, given=possible, random_state=seed) for own in (fast, numpy))
         np.testing.assert_array_equal(drawn, expected)
-    best, expected = numba.mpe(possible), numpy.mpe(possible)
+    best, expected = fast.mpe(possible), numpy.mpe(possible)
+    assert "fallback" not in vars(fast.backend)
+    np.testing.assert_array_equal(best.values, expected.values)
     np.testing.assert_allclose(best.log_prob, numpy.log_likelihood(best.values), rtol=0, atol=1e-10)
     scope = list(circuit.scope)
     assert ((best.values == possible) | np.isnan(possible))[:, scope].all()
@@ -59,21 +62,23 @@ def ensemble(rng, shared=False):
     return Circuit(Sum([0.2, 0.3, 0.5], [Sum([0.5, 0.5], [context(), context()]) for _ in range(3)]), n_variables=12)
 
 
+@pytest.mark.parametrize("backend", FAST)
 @pytest.mark.parametrize("shared", [False, True])
-def test_ensembles_of_all_families(shared, monkeypatch):
+def test_ensembles_of_all_families(shared, backend, monkeypatch):
     monkeypatch.setattr("xspn.engine.tape.MOST_TWICE", 1.0)
     rng = np.random.default_rng(0)
     circuit = ensemble(rng, shared)
-    numpy, numba = circuit.to("numpy"), circuit.to("numba", threads=1)
-    assert len(numba.backend._walks._run.tape.layout.segments) == 3
+    numpy, fast = circuit.to("numpy"), circuit.to(backend, threads=1)
+    if backend == "numba":
+        assert len(fast.backend._walks._run.tape.layout.segments) == 3
     rows = numpy.sample(500, random_state=1)
-    np.testing.assert_array_equal(numba.sample(500, random_state=1), rows)
+    np.testing.assert_array_equal(fast.sample(500, random_state=1), rows)
     known = partly_known(rng, rows)
     np.testing.assert_allclose(
-        numba.sample(given=known, random_state=2), numpy.sample(given=known, random_state=2), rtol=1e-12
+        fast.sample(given=known, random_state=2), numpy.sample(given=known, random_state=2), rtol=1e-12
     )
-    np.testing.assert_allclose(numba.marginals(known), numpy.marginals(known), rtol=0, atol=1e-10)
-    best, expected = numba.mpe(known), numpy.mpe(known)
+    np.testing.assert_allclose(fast.marginals(known), numpy.marginals(known), rtol=0, atol=1e-10)
+    best, expected = fast.mpe(known), numpy.mpe(known)
     np.testing.assert_allclose(best.values, expected.values, rtol=1e-12)
     np.testing.assert_allclose(best.log_prob, expected.log_prob, rtol=1e-12)
 
@@ -94,6 +99,23 @@ def test_completions_do_not_depend_on_threads_or_chunks(monkeypatch):
         np.testing.assert_array_equal(other.sample(700, random_state=1), free)
 
 
+def test_completions_do_not_depend_on_blocks_of_tensors(monkeypatch):
+    rng = np.random.default_rng(3)
+    circuit = ensemble(rng)
+    known = partly_known(rng, circuit.sample(700, random_state=0))
+    known[:300] = NAN
+    tensors = circuit.to("torch")
+    drawn, best, free = (
+        tensors.sample(2, given=known, random_state=1),
+        tensors.mpe(known),
+        tensors.sample(700, random_state=1),
+    )
+    monkeypatch.setitem(pytest.importorskip("xspn.engine.torch_backend").CELLS, "cpu", 1)  # 64 rows at a time
+    np.testing.assert_array_equal(tensors.sample(2, given=known, random_state=1), drawn)
+    np.testing.assert_array_equal(tensors.mpe(known).values, best.values)
+    np.testing.assert_array_equal(tensors.sample(700, random_state=1), free)
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_frequencies_of_kernels_fit_the_enumeration(seed):
     circuit, possible, _, _ = any_case(2 * seed)
@@ -111,7 +133,7 @@ def test_frequencies_of_kernels_fit_the_enumeration(seed):
         assert_frequencies_fit(counts, chances / chances.sum())
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", *FAST])
 @pytest.mark.parametrize("n", [40, 600])  # the larger one is drawn through the contract
 def test_ones_of_large_leaves_are_anywhere(backend, n):
     chances = np.zeros(n + 1)
@@ -133,18 +155,45 @@ def test_ones_of_large_leaves_are_anywhere(backend, n):
     assert circuit.mpe(known).values.sum() in (n // 3, n - 2)
 
 
-def test_rows_beyond_the_range_of_floating_point_numbers():
+@pytest.mark.parametrize("backend", FAST)
+def test_leaves_of_large_tables_complete_rows_by_themselves(backend, monkeypatch):
+    rng = np.random.default_rng(0)
+    parts = [Exchangeable.from_class_probabilities(range(6), rng.dirichlet(np.ones(7))) for _ in range(2)]
+    circuit = Circuit(Sum([0.4, 0.6], parts))
+    numpy, known = circuit.to("numpy"), partly_known(rng, circuit.sample(50, random_state=0))
+    drawn, best = numpy.sample(given=known, random_state=1), numpy.mpe(known)
+    monkeypatch.setattr("xspn.leaves.count_block.LARGE", 1)
+    fast = circuit.to(backend, threads=1)
+    np.testing.assert_array_equal(fast.sample(given=known, random_state=1), drawn)
+    np.testing.assert_array_equal(fast.mpe(known).values, best.values)
+
+
+@pytest.mark.parametrize("backend", FAST)
+def test_rows_beyond_the_range_of_floating_point_numbers(backend):
     n = 1500
     parts = [Product([Bernoulli(i, p=p) for i in range(n)]) for p in (0.1, 0.45)]
     circuit = Circuit(Sum([0.5, 0.5], parts))
     known = np.full((3, n), NAN)
     known[0, :900] = np.arange(900) % 2  # of probability below 1e-270
     known[1, :] = np.arange(n) % 3 == 0
-    numpy, numba = circuit.to("numpy"), circuit.to("numba", threads=1)
+    numpy, fast = circuit.to("numpy"), circuit.to(backend, threads=1)
     np.testing.assert_array_equal(
-        numba.sample(2, given=known, random_state=0), numpy.sample(2, given=known, random_state=0)
+        fast.sample(2, given=known, random_state=0), numpy.sample(2, given=known, random_state=0)
     )
-    np.testing.assert_allclose(numba.mpe(known).log_prob, numpy.mpe(known).log_prob, rtol=1e-12)
+    np.testing.assert_array_equal(fast.mpe(known).values, numpy.mpe(known).values)
+    np.testing.assert_allclose(fast.mpe(known).log_prob, numpy.mpe(known).log_prob, rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["numpy", *FAST])
+def test_of_equal_children_and_values_the_first_are_taken(backend):
+    leaves = [
+        Product([Bernoulli(0, p=0.5), Bernoulli(1, p=0.5)]),
+        Exchangeable.from_class_probabilities([2, 3, 4], [0.0, 0.5, 0.5, 0.0]),
+        ChowLiu([6, 5], [1, -1], [[0.5, 0.5], [0.5, 0.5]]),
+    ]
+    second = [Sum([0.5, 0.5], [Bernoulli(7, p=p), Bernoulli(7, p=1 - p)]) for p in (0.25, 0.75)]
+    circuit = Circuit(Sum([0.5, 0.5], [Product([*leaves, own]) for own in second])).to(backend)
+    np.testing.assert_array_equal(circuit.mpe(np.full((2, 8), NAN)).values, [[0, 0, 1, 0, 0, 0, 0, 0]] * 2)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba", "torch"])
@@ -156,8 +205,39 @@ def test_impossible_evidence_is_refused_by_its_row(backend):
             ask(rows)
 
 
-def test_kernels_check_the_rows_they_complete():
-    circuit = Circuit(Product([Bernoulli(0, p=0.5), Bernoulli(1, p=0.5)])).to("numba", threads=1)
+IMPOSSIBLE_ZEROS = [
+    ChowLiu([0, 1], [-1, 0], [[1.0, 1.0], [0.5, 0.5]]),
+    Exchangeable.from_class_probabilities([0, 1], [0.0, 0.0, 1.0]),
+    Exchangeable.from_class_probabilities([0, 1], [1.0, 0.0, 0.0], ValueCounts(2)),
+    Product([Categorical(0, [0.0, 0.5, 0.5]), Bernoulli(1, p=0.5)]),
+]
+
+
+@pytest.mark.parametrize("backend", ["numpy", *FAST])
+@pytest.mark.parametrize("leaf", IMPOSSIBLE_ZEROS)
+def test_rows_that_a_leaf_excludes_are_refused(leaf, backend):
+    circuit = Circuit(Product([leaf, Bernoulli(2, p=0.5)])).to(backend)
+    for ask in (circuit.mpe, lambda rows: circuit.sample(given=rows, random_state=0)):
+        with pytest.raises(EvidenceError, match="row 1 has probability zero"):
+            ask([[1, NAN, NAN], [0, NAN, NAN]])
+
+
+@pytest.mark.parametrize("backend", FAST)
+def test_rows_that_underflow_do_not_come_to_leaves_that_exclude_them(backend):
+    chances = [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]
+    leaves = [Exchangeable.from_class_probabilities([0, 1], own, ValueCounts(2)) for own in chances]
+    known = np.ones((1, 500))
+    known[0, :2] = [0, NAN]  # which the second leaf excludes
+    circuit = Circuit(
+        Sum([0.5, 0.5], [Product([own, *(Bernoulli(i, p=0.1) for i in range(2, 500))]) for own in leaves])
+    )
+    drawn, expected = (circuit.to(name).sample(20, given=known, random_state=0) for name in (backend, "numpy"))
+    np.testing.assert_array_equal(drawn, expected)
+
+
+@pytest.mark.parametrize("backend", FAST)
+def test_the_rows_to_be_completed_are_checked(backend):
+    circuit = Circuit(Product([Bernoulli(0, p=0.5), Bernoulli(1, p=0.5)])).to(backend, threads=1)
     for ask in (circuit.mpe, lambda rows: circuit.sample(given=rows, random_state=0)):
         with pytest.raises(ValueError, match="found 2"):
             ask([[0, NAN], [2, NAN]])
@@ -189,9 +269,22 @@ def test_random_numbers_belong_to_rows_and_nodes():
         NodeRandom(keys).random(3)
 
 
-def test_single_precision_completes_in_double():
+def test_tensors_have_the_same_random_numbers():
+    torch, walks = pytest.importorskip("torch"), pytest.importorskip("xspn.engine.torch_walks")
+    keys = row_keys(np.random.default_rng(0), 500)
+    slots = np.arange(500) * 40_000_000_000  # far beyond what a circuit has: numbers wrap around
+    own = walks.Walkers(torch.empty(0), None, torch.empty(0), walks.row_keys_on(torch.device("cpu"), keys))
+    at = torch.as_tensor(slots), torch.arange(500)
+    expected = RowRandom(keys).at(slots, np.arange(500)).random((500, 3))
+    for place in range(3):
+        np.testing.assert_array_equal(own.uniform(*at, place).numpy(), expected[:, place])
+        np.testing.assert_array_equal(own.uniform(*at, torch.full((500,), place)).numpy(), expected[:, place])
+
+
+@pytest.mark.parametrize("backend", FAST)
+def test_single_precision_completes_in_double(backend):
     circuit, possible, _, _ = any_case(4)
-    single, double = (NumbaBackend(circuit.program, dtype) for dtype in (np.float32, np.float64))
+    single, double = (circuit.to(backend, dtype=dtype).backend for dtype in ("float32", "float64"))
     keys = row_keys(np.random.default_rng(0), len(possible)).reshape(-1, 1)
     np.testing.assert_array_equal(
         single.random_completions(possible, keys)[0], double.random_completions(possible, keys)[0]

@@ -183,6 +183,21 @@ class LinearBackend(Backend):
             refuse_impossible(log_evidence)
         return table
 
+    def _redraw_underflow(
+        self,
+        drawn: FloatArray,
+        log_prob: FloatArray,
+        p: AnyArray,
+        evidence: AnyArray,
+        keys: AnyArray,
+        names: Names | None,
+    ) -> None:
+        """Draw the completions of very unlikely evidence again, and write its logarithm."""
+        low = np.flatnonzero(p < self.least)
+        if len(low):
+            found, log_prob[low] = self.fallback.random_completions(evidence[low], keys[low], names)
+            drawn.reshape(*keys.shape, -1)[low] = found.reshape(len(low), keys.shape[1], -1)
+
 
 # -- the back ends, and the choice between them ------------------------------------------------------------------------
 

@@ -297,10 +297,7 @@ class NumbaBackend(LinearBackend):
         if self.dtype is np.float32:
             return self.fallback.random_completions(evidence, keys, names)
         drawn, value, log_value = self._walks.random(evidence, keys, names)
-        low = np.flatnonzero(value < self.least)
-        if len(low):
-            found, log_value[low] = self.fallback.random_completions(evidence[low], keys[low], names)
-            drawn.reshape(*keys.shape, -1)[low] = found.reshape(len(low), keys.shape[1], -1)
+        self._redraw_underflow(drawn, log_value, value, evidence, keys, names)
         return drawn, log_value
 
     def counts(self, X: AnyArray, weights: FloatArray, names: Names | None = None) -> Counts:

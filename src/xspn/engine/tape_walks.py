@@ -19,7 +19,7 @@ from xspn.engine.program import RowChecker
 from xspn.engine.tape import Op
 from xspn.engine.tape_runner import LOADED, WIDTH, TapeRunner
 from xspn.leaves.blocks import LeafBlock, RowBlock, Shape
-from xspn.leaves.count_block import LARGE, MOST_PICKED
+from xspn.leaves.count_block import MOST_PICKED
 
 LEAST_STEP, LARGEST_STEP = 2048, 16384  # rows that are completed at a time: enough of them go the same way down
 CACHED_CELLS = 1 << 19  # of these rows
@@ -50,8 +50,8 @@ class TapeWalks:
     def _large(self) -> IntArray:
         """The instructions of leaves that count so many ones that they are drawn through the contract."""
         layout = self._run.tape.layout
-        most = MOST_PICKED if layout.triangles.n_entries <= LARGE else 0
-        return np.flatnonzero((layout.op == Op.COUNT) & (layout.end - layout.begin > most))
+        count = np.flatnonzero(layout.op == Op.COUNT)
+        return count[~layout.triangles.are_picked[layout.leaf[count]]]
 
     @cached_property
     def _rest(self) -> list[tuple[int, LeafBlock, IntArray, IntArray]]:
@@ -93,7 +93,9 @@ class TapeWalks:
 
     @cached_property
     def _choice_of_best(self) -> ChoiceArrays:
-        return self._choice._replace(best_ones=read_only(self._best_ones()))
+        tape = self._run.tape
+        best_ones = tape.layout.triangles.best_ones(tape.numbers.count_log_w)
+        return self._choice._replace(best_ones=read_only(best_ones))
 
     def _weight_ends(self) -> FloatArray:
         """Return the sums of the weights of each sum up to each of its children."""
@@ -102,20 +104,6 @@ class TapeWalks:
         for begin, end in zip(layout.begin[own].tolist(), layout.end[own].tolist(), strict=True):
             ends[begin:end] = np.cumsum(weight[begin:end])
         return ends
-
-    def _best_ones(self) -> AnyArray:
-        """Return the likeliest number of ones of each count leaf, given how many are observed and one."""
-        triangles, log_w = self._run.tape.layout.triangles, self._run.tape.numbers.count_log_w
-        table = np.zeros(triangles.n_entries if triangles.n_entries <= LARGE else 0, dtype=np.int32)
-        for n, leaves in triangles.by_size if len(table) else ():
-            weights = log_w[triangles.weight_places(leaves, n)]
-            best = np.broadcast_to(np.arange(n + 1), weights.shape)
-            for k in range(n, -1, -1):
-                table[triangles.row_places(leaves, k)] = best
-                fewer, more = best[:, :-1], best[:, 1:]
-                of_fewer, of_more = (np.take_along_axis(weights, own, axis=1) for own in (fewer, more))
-                best = np.where(of_more > of_fewer, more, fewer)
-        return table
 
     def _count_ends(self) -> FloatArray:
         """Return P(number of ones ≤ t) of all count leaves, where their weights stand."""
@@ -237,7 +225,7 @@ class TapeWalks:
                 rows[:] = values if repeats == 1 else values[which]
             decode_rows(cells, self._binary, rows)
             log_value[first:last] = safe_log(value[first:last]) + log_scale
-            reached[:, value[first:last][which] < self._least] = 0
+            reached[:, value[first:last][which] < self._least] = 0  # completed again: a leaf may exclude what is seen
             self._complete_rest(rows, reached, RowRandom(own) if chance else None)
 
         run.in_chunks(len(out), self._step, take)

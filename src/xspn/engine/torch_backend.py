@@ -2,7 +2,8 @@
 
 It works with probabilities, as the numba kernels do, and has rows of very small probability computed again in the same
 way. Leaves of other shapes than the device knows are columns, which the leaves compute before, and their statistics
-after. Questions that walk down to single leaves (completions, samples) are answered on the CPU.
+after; they complete by themselves the rows that have come down to them. Random numbers are those of all back ends, so
+the same seed draws the same rows.
 """
 
 from collections.abc import Iterator
@@ -15,17 +16,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from xspn.core.arrays import AnyArray, FloatArray
+from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.checks import Names
 from xspn.core.errors import ParameterError, QueryError
 from xspn.core.logspace import safe_log
+from xspn.core.random import RowRandom
 from xspn.engine.backend import Automatic, Backend, Counts, LinearBackend, Semiring
+from xspn.engine.kernels.arrays import MISSING
 from xspn.engine.numpy_backend import normalized
 from xspn.engine.program import Program, RowChecker, SumStep
 from xspn.engine.tape import Tape, tape_of
 from xspn.engine.tape_runner import ColumnLeaves
 from xspn.engine.torch_tables import TENSORS, Cells, DeviceArrays, LeafTensors, ProductTensors, SumTensors
-from xspn.leaves.blocks import RowBlock
+from xspn.engine.torch_walks import Walkers, row_keys_on
+from xspn.leaves.blocks import LeafBlock, RowBlock
 
 if TYPE_CHECKING:
     from xspn.engine.torch_kernel import TapeKernel
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 PRECISIONS = {"float64": torch.float64, "float32": torch.float32}
 LEAST = {torch.float64: 1e-280, torch.float32: 1e-24}  # devices may flush what is below 2⁻¹²⁶ to zero
 CELLS = {"cpu": 1 << 22, "cuda": 1 << 31}  # slots × rows at a time
+OF_WALKS = 12  # passes that take as much memory as one up, and lists of what is to be filled
 
 
 class TorchBackend(LinearBackend):
@@ -186,18 +191,99 @@ class TorchBackend(LinearBackend):
         low = np.flatnonzero(p < self.least)
         return counts.with_rows(low, self.fallback.counts(X[low], weights[low], names)) if len(low) else counts
 
+    # -- completions -------------------------------------------------------------------------------------------------
+
+    def best_completions(self, evidence: AnyArray, names: Names | None = None) -> tuple[FloatArray, FloatArray]:
+        """Go up, and down where each row has its best value; single precision would take other children."""
+        if self.dtype is torch.float32:
+            return self.fallback.best_completions(evidence, names)
+        filled, value, log_prob = np.empty(evidence.shape), np.empty(len(evidence)), np.empty(len(evidence))
+        for start, stop, cells in self._blocks(evidence, names, "evidence", OF_WALKS):
+            values = self._up(cells, best=True)
+            value[start:stop] = values[self.program.root].cpu().numpy()
+            filled[start:stop] = self._completed(cells, values, np.arange(stop - start), None)
+        filled[:, self.program.absent] = np.nan
+        low, others = np.flatnonzero(value < self.least), np.flatnonzero(value >= self.least)
+        if len(low):
+            filled[low], log_prob[low] = self.fallback.best_completions(evidence[low], names)
+        log_prob[others] = self.log_likelihood(filled[others], names)
+        return filled, log_prob
+
+    def random_completions(
+        self, evidence: AnyArray, keys: AnyArray, names: Names | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Go up if something is known of the rows, and down by chance."""
+        if self.dtype is torch.float32:
+            return self.fallback.random_completions(evidence, keys, names)
+        repeats, flat, at_once = keys.shape[1], keys.ravel(), self._rows_at_once(OF_WALKS)
+        drawn, p, log_scale = np.empty((keys.size, evidence.shape[1])), np.ones(len(evidence)), np.zeros(len(evidence))
+        for start, stop, cells in self._blocks(evidence, names, "given", OF_WALKS):
+            known, values = (cells.seen[self._inside] > 0).any(dim=0), None
+            if bool(known.any()):
+                values = self._up(cells)
+                values[:, ~known] = 1
+                p[start:stop], log_scale[start:stop] = values[self.program.root].cpu().numpy(), cells.log_scale
+            for first in range(start * repeats, stop * repeats, at_once):
+                own = np.arange(first, min(first + at_once, stop * repeats))
+                drawn[own] = self._completed(cells, values, own // repeats - start, flat[own])
+        drawn[:, self.program.absent] = np.nan
+        log_prob = safe_log(p) + log_scale
+        self._redraw_underflow(drawn, log_prob, p, evidence, keys, names)
+        return drawn, log_prob
+
+    def _completed(self, cells: Cells, values: Tensor | None, which: IntArray, keys: AnyArray | None) -> FloatArray:
+        """Return rows completed by a walk down, but for those of very small value, which are computed again.
+
+        Args:
+            cells: The rows.
+            values: What the pass up gave, or None where nothing is known.
+            which: The row that each walker begins as.
+            keys: What the random numbers of each come from, or None where the best is taken.
+        """
+        column = torch.as_tensor(which, device=self.device)
+        random = None if keys is None else row_keys_on(self.device, keys)
+        walkers = Walkers(cells.codes[:, column], values, column, random)
+        active = torch.zeros((self.program.n_slots, len(which)), dtype=torch.bool, device=self.device)
+        active[self.program.root] = True if values is None else (values[self.program.root] >= self.least)[column]
+        for step in reversed(self._steps):
+            step.walk(active, walkers)
+        for start, stop, leaves in self._leaves:
+            leaves.fill(active[start:stop], start, walkers)
+        codes = walkers.codes.T.contiguous().cpu().numpy()
+        is_bit = (codes != MISSING) & (np.array(self.program.cardinalities) == 2)
+        rows = np.where(is_bit, codes, np.nan if cells.rows is None else cells.rows.values[which])
+        for start, block, slots in self._rest:
+            own = np.zeros((block.n_slots, len(rows)), dtype=bool)
+            own[slots] = active[start + slots].cpu().numpy()
+            block.fill(RowBlock(rows), own, rows, None if keys is None else RowRandom(keys).beyond(start))
+        return rows
+
+    @cached_property
+    def _rest(self) -> list[tuple[int, LeafBlock, IntArray]]:
+        """Leaves that complete rows by themselves: the first slot of a block, the block, slots in it."""
+        found: list[tuple[int, LeafBlock, IntArray]] = [
+            (start, block, np.arange(block.n_slots)) for start, block in self.program.columns
+        ]
+        for (start, block), (_, _, tensors) in zip(self.program.native.values(), self._leaves, strict=True):
+            if len(tensors.left_out):
+                found.append((start, block, tensors.left_out))
+        return found
+
     # -- passes ------------------------------------------------------------------------------------------------------
 
-    def _up(self, cells: Cells) -> Tensor:
+    def _up(self, cells: Cells, best: bool = False) -> Tensor:
         n_rows = cells.ones.shape[1]
         values = torch.empty((self.program.n_slots, n_rows), dtype=self.dtype, device=self.device)
         for start, stop, leaves in self._leaves:
-            values[start:stop] = leaves.values(cells)
+            values[start:stop] = leaves.values(cells, best)
         if cells.rows is not None:
-            logs, cells.log_scale = self._columns.logarithms(cells.rows)
+            logs, cells.log_scale = self._columns.logarithms(cells.rows, best)
             values[self._column_slots] = torch.as_tensor(np.exp(logs), dtype=self.dtype, device=self.device)
         for step in self._steps:
-            step.up(values)
+            if best and isinstance(step, SumTensors):
+                step.up_best(values)
+            else:
+                step.up(values)
         return values
 
     @cached_property
@@ -223,13 +309,16 @@ class TorchBackend(LinearBackend):
         fraction = torch.where(total >= self.least, flow / total, torch.zeros_like(flow))  # others are computed again
         return np.asarray(fraction.double().cpu().numpy())
 
-    def _blocks(self, X: AnyArray, names: Names | None, what: str, passes: int = 1) -> Iterator[tuple[int, int, Cells]]:
-        """Yield blocks of rows on the device; what is neither 0 nor 1 nor missing is refused by its place."""
+    def _rows_at_once(self, passes: int) -> int:
         most = CELLS[self.device.type if self.device.type in CELLS else "cuda"]
         if self.device.type == "cuda":
             most = min(most, free_memory(self.device) // (2 * self.dtype.itemsize))
         most //= max(passes, 1)
-        step = max(64, most // max(self.program.n_slots if passes else 1, len(self.program.domains)))
+        return max(64, most // max(self.program.n_slots if passes else 1, len(self.program.domains)))
+
+    def _blocks(self, X: AnyArray, names: Names | None, what: str, passes: int = 1) -> Iterator[tuple[int, int, Cells]]:
+        """Yield blocks of rows on the device; what is neither 0 nor 1 nor missing is refused by its place."""
+        step = self._rows_at_once(passes)
         checker = RowChecker(self.program.domains, names)
         for start in range(0, len(X), step):
             stop = min(start + step, len(X))

@@ -82,6 +82,24 @@ class Triangles:
                 row = combine(row[:, :-1], row[:, 1:])
         return table
 
+    @cached_property
+    def are_picked(self) -> BoolArray:
+        """Of which leaves back ends pick the ones by themselves; larger leaves complete rows through the contract."""
+        return (self.sizes <= MOST_PICKED) & (self.n_entries <= LARGE)
+
+    def best_ones(self, log_weights: FloatArray) -> AnyArray:
+        """Return the likeliest number of ones at each place of the triangles, the smallest of equals."""
+        table = np.zeros(self.n_entries if self.n_entries <= LARGE else 0, dtype=np.int32)
+        for n, leaves in self.by_size if len(table) else ():
+            weights = log_weights[self.weight_places(leaves, n)]
+            best = np.broadcast_to(np.arange(n + 1), weights.shape)
+            for k in range(n, -1, -1):
+                table[self.row_places(leaves, k)] = best
+                fewer, more = best[:, :-1], best[:, 1:]
+                of_fewer, of_more = (np.take_along_axis(weights, own, axis=1) for own in (fewer, more))
+                best = np.where(of_more > of_fewer, more, fewer)
+        return table
+
 
 @fast_path(Exchangeable)
 class CountBlock(ShapedBlock):
