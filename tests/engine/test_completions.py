@@ -290,17 +290,3 @@ def test_single_precision_completes_in_double(backend):
         single.random_completions(possible, keys)[0], double.random_completions(possible, keys)[0]
     )
     np.testing.assert_array_equal(single.best_completions(possible)[0], double.best_completions(possible)[0])
-
-
-@pytest.mark.parametrize("order", [1, -1])
-@pytest.mark.parametrize("name", ["numpy", "numba"])
-def test_leaves_are_not_asked_to_complete_rows_that_underflow(name, order):
-    """Where a row's probability underflows, the walk may come to a leaf that its evidence is impossible for."""
-    never, maybe = (Exchangeable([1], np.array(own), ValueCounts(2)) for own in ([-np.inf, 0.0], np.log([0.5, 0.5])))
-    assert never.log_prob(np.array([[1.0]])) == -np.inf
-    kinds = [Product([Gaussian(0, 0.0, 1.0), never]), Product([Gaussian(0, 1000.0, 1.0), maybe])]
-    circuit = Circuit(Sum([0.5, 0.5], kinds[::order]))
-    evidence = np.array([[0.0, 1.0], [0.0, np.nan], [1000.0, np.nan]])
-    asked = circuit.to(name)
-    assert asked.sample(given=evidence, random_state=0)[0].tolist() == [0.0, 1.0]
-    assert asked.mpe(evidence).values[0].tolist() == [0.0, 1.0]

@@ -118,7 +118,10 @@ def _tree_flips(
     small: Array,
     other: Array,
 ) -> None:
-    """Flip the bits of a tree of whole rows: the factors of a variable and of its children change."""
+    """Flip the bits of a tree of whole rows: the factors of a variable and of its children change.
+
+    What is written for rows with missing cells means nothing.
+    """
     for r in range(other.shape[1]):
         small[r] = 0
     for j in range(b - a):
@@ -146,7 +149,7 @@ def _tree_flips(
             if small[r] == 0:
                 other[v, r] += flow[0, r] * ratio[j, r]
     for r in range(other.shape[1]):
-        if small[r] and derivatives[own, r] > 0:
+        if small[r] and derivatives[own, r] > 0 and _is_whole(codes, variables, a, b, r):
             for flipped in range(b - a):
                 value = derivatives[own, r]
                 for j in range(b - a):
@@ -155,6 +158,14 @@ def _tree_flips(
                     above = 0 if parent < 0 else codes[variables[a + parent], r] ^ (parent == flipped)
                     value *= p[a + j, 2 * above + code]
                 other[variables[a + flipped], r] += value
+
+
+@njit(nogil=True)
+def _is_whole(codes: Array, variables: Array, a: int, b: int, r: int) -> bool:
+    whole = True
+    for e in range(a, b):
+        whole &= codes[variables[e], r] != MISSING
+    return whole
 
 
 @kept(nogil=True, error_model="numpy")
@@ -174,7 +185,7 @@ def flips(
 
     Args:
         t: The tape's arrays.
-        X: The rows; where there are trees, whole ones.
+        X: The rows; where there are trees, those with missing cells must be answered in another way.
         start: The first row.
         stop: One beyond the last row.
         inside: Which columns the circuit has variables for.
