@@ -27,7 +27,8 @@ from xspn.engine.numpy_backend import normalized
 from xspn.engine.program import Program, RowChecker, SumStep
 from xspn.engine.tape import Tape, tape_of
 from xspn.engine.tape_runner import ColumnLeaves
-from xspn.engine.torch_tables import TENSORS, Cells, DeviceArrays, LeafTensors, ProductTensors, SumTensors
+from xspn.engine.torch_steps import ProductTensors, SumTensors
+from xspn.engine.torch_tables import TENSORS, Cells, DeviceArrays, LeafTensors
 from xspn.engine.torch_walks import Walkers, row_keys_on
 from xspn.leaves.blocks import LeafBlock, RowBlock
 
