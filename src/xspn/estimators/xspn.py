@@ -25,8 +25,8 @@ from xspn.graph.graph import Graph
 from xspn.inference.uncertainty import NodeCounts, count_rows
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
-from xspn.learning.device import known_device, learning_device
 from xspn.learning.distillation import check_budget, distill
+from xspn.learning.em import known_device, learning_device
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.learner import WIDEST_BY_EVIDENCE, evidence_serves
 from xspn.learning.long_tables import LongTable
