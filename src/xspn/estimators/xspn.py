@@ -326,7 +326,7 @@ class XSPN(SegmentTransformer, LearnerParameters):
     ) -> tuple[Learned, TrainingData | None]:
         """Learn from a table that is not in memory; one that is small enough is gathered."""
         from xspn.distributed.gathering import binary_template, gathered, may_be_gathered
-        from xspn.distributed.learning import OutOfCoreTable, learn_out_of_core
+        from xspn.distributed.growth import OutOfCoreTable, learn_out_of_core
 
         if may_be_gathered(X):
             return self._learned(gathered(X), X_valid, in_memory(sample_weight, "sample_weight"), config)
