@@ -122,7 +122,7 @@ def growth(args: argparse.Namespace, settings=SETTINGS, most_passes=MOST_PASSES)
             write_table(path, rows)
             print(f"{rows:,} rows: {path.stat().st_size / 1e6:.0f} MB, written in {time.perf_counter() - start:.0f} s")
             with connected("local", n_workers=WORKERS, memory_limit=MEMORY) as client:
-                client.run(lambda: __import__("xspn.distributed.learning"))
+                client.run(lambda: __import__("xspn.distributed.growth"))
                 with MemoryWatch(client) as watch:
                     start = time.perf_counter()
                     model = XSPN(**settings).fit(str(path))

@@ -38,8 +38,8 @@ from xspn.learning.hclt.fit import number_of_batches
 from xspn.learning.hclt.messages import HCLTTables
 from xspn.learning.hclt.torch_fit import ForestEM, TreeTask, fit_hclts
 from xspn.learning.hclt.torch_forest import DeviceRows, Forest
+from xspn.learning.search.budget import ValidationRows
 from xspn.learning.search.refinement import em_options, refined_copies
-from xspn.learning.search.validation import ValidationRows
 from xspn.paper import datasets
 
 SETS = ("audio", "netflix", "plants", "kdd", "generated")

@@ -29,9 +29,8 @@ from xspn.inference.moments import Moments
 from xspn.inference.oracle import Oracle
 from xspn.inference.segments import ContextChoice, Segments, segments_of
 from xspn.inference.uncertainty import CredibleInterval, DeltaMethod, NodeCounts
-from xspn.learning.device import learning_device
 from xspn.learning.distillation import distill
-from xspn.learning.em import EMOptions, fit_parameters
+from xspn.learning.em import EMOptions, fit_parameters, learning_device
 from xspn.leaves import Leaf, Smoothing
 from xspn.questions import (
     Contributions,

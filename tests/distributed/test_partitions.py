@@ -11,7 +11,7 @@ import pytest
 
 from support.distributed import in_blocks
 from xspn.core.errors import ClusterError, DataError
-from xspn.distributed import parquet, partitions
+from xspn.distributed import partitions
 from xspn.distributed.partitions import blocks_of_partition, partitioned
 
 
@@ -51,8 +51,8 @@ def test_arrays_frames_and_files_are_read_alike(table, frame, tmp_path, monkeypa
 def test_row_groups_are_read_together_where_they_are_small(frame, tmp_path, monkeypatch):
     path = tmp_path / "table.parquet"
     frame.to_parquet(path, row_group_size=50)  # 50, 50, 50, 50, 30
-    monkeypatch.setattr(parquet, "ROWS_PER_PIECE", 90)
-    _, pieces = parquet.pieces_of(path)
+    monkeypatch.setattr(partitions, "ROWS_PER_PIECE", 90)
+    _, pieces = partitions.pieces_of(path)
     assert [piece.n_rows for piece in pieces] == [100, 100, 30]
     assert pieces[0].source.endswith("table.parquet, row groups 0 to 1")
     assert pieces[2].source.endswith("row group 4")

@@ -11,8 +11,7 @@ from support.cases import any_case
 from xspn import Bernoulli, Categorical, ChowLiu, Circuit, Exchangeable, Product, Sum
 from xspn.core.errors import EvidenceError
 from xspn.engine import NumpyBackend, RowBlock, Semiring
-from xspn.engine.kernels.arrays import workspace_for
-from xspn.engine.kernels.scaled_arrays import scaled_workspace
+from xspn.engine.kernels.arrays import scaled_workspace, workspace_for
 from xspn.engine.numba_backend import NumbaBackend
 from xspn.engine.scaled import ScaledBackend
 from xspn.leaves import BetaBinomial

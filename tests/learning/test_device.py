@@ -8,7 +8,7 @@ import pytest
 from support.cases import any_case
 from xspn import MEVM, XSPN, Circuit, Gaussian, Product, Sum, XSPNClassifier
 from xspn.core.errors import ParameterError
-from xspn.learning.device import learning_device
+from xspn.learning.em import learning_device
 
 torch = pytest.importorskip("torch")
 
@@ -71,7 +71,7 @@ def test_a_device_that_is_not_there_is_named_and_the_cpu_does_the_work(monkeypat
         assert learning_device("cuda:2") is None
     assert learning_device("cuda:1") == "cuda:1"
     find = importlib.util.find_spec
-    monkeypatch.setattr("xspn.learning.device.find_spec", lambda name: None if name == "torch" else find(name))
+    monkeypatch.setattr("xspn.learning.em.fit.find_spec", lambda name: None if name == "torch" else find(name))
     with pytest.warns(RuntimeWarning, match="the package torch is not installed"):
         assert learning_device("cpu") is None
 

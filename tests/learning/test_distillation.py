@@ -13,8 +13,7 @@ from xspn.learning.distillation.distiller import independent
 from xspn.learning.distillation.flows import Flows
 from xspn.learning.distillation.loosening import Loosenings, loosened
 from xspn.learning.distillation.pooling import MOST_COMPARED, pools_of
-from xspn.learning.distillation.pruning import Cuts
-from xspn.learning.distillation.support import has_full_support
+from xspn.learning.distillation.pruning import Cuts, has_full_support
 from xspn.leaves.expansion import indicator
 
 BLOCKS = np.array([[0.1, 0.1], [0.9, 0.9], [0.2, 0.8]])

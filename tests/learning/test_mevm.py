@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from xspn import Circuit, Exchangeable, Product, Sum
 from xspn.learning.data import BinaryData
 from xspn.learning.mevm import MEVMOptions, fit_mevm
-from xspn.learning.mevm.components import nearest_of_random_rows
+from xspn.learning.mevm.fit import nearest_of_random_rows
 from xspn.learning.mevm.partition import PRIOR_MASS, Evidence, best_cut, best_segments, find_blocks
 
 

@@ -11,8 +11,7 @@ from xspn.learning.data import MISSING, BinaryData
 from xspn.learning.exchangeability.global_test import global_test
 from xspn.learning.independence import g_statistics
 from xspn.learning.leaf_learners import LeafData, LeafOptions, exchangeable_leaf, factorized_leaf
-from xspn.learning.partial_counts import chances_given_total, likely_totals
-from xspn.learning.partial_moments import PartialMoments
+from xspn.learning.partial_rows import PartialMoments, chances_given_total, likely_totals
 from xspn.learning.summary import BinarySummary
 
 SEEDS = range(6)

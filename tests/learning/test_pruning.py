@@ -6,10 +6,9 @@ import pytest
 from support.learning import exchangeable_table, learned, total_probability, two_clusters
 from xspn.circuit import Circuit
 from xspn.graph.nodes import Product, Sum
-from xspn.learning.assembly import Record, assemble
+from xspn.learning.assembly import PRICE, Record, assemble, n_parameters_of, pruned
 from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.policy import Operation
-from xspn.learning.pruning import PRICE, n_parameters_of, pruned
 from xspn.learning.task import Rows, Task
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.exchangeable import Exchangeable

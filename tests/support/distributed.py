@@ -5,8 +5,7 @@ import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.distributed.gathering import GatherLimits
-from xspn.distributed.growth import Growth, statistics_for_learning
-from xspn.distributed.learning import OutOfCoreTable, learn_out_of_core
+from xspn.distributed.growth import Growth, OutOfCoreTable, learn_out_of_core, statistics_for_learning
 from xspn.distributed.partitions import partitioned
 from xspn.learning.config import LearnConfig
 

@@ -11,7 +11,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from xspn.cli.inputs import STDIN, read_model, seed_of
-from xspn.cli.output import print_aligned, print_json
+from xspn.cli.output import information_cells, plain_information, print_aligned, print_json
 from xspn.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the divergences."""
-    from xspn.cli.information import cells, plain_information
-
     if args.n < 2:
         raise ParameterError(f"-n: expected a number of rows of at least 2, found {args.n}")
     if args.first == args.second == STDIN:
@@ -46,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         return print_json({name: plain_information(own) for name, own in found.items()})
     titles = ("KL(first‖second)", "KL(second‖first)", "Jensen–Shannon")
-    rows = [(title, *cells(own)) for title, own in zip(titles, found.values(), strict=True)]
+    rows = [(title, *information_cells(own)) for title, own in zip(titles, found.values(), strict=True)]
     print_aligned(("divergence", "bits", ""), rows, right={"bits"})
     return 0
 

@@ -18,8 +18,8 @@ from xspn.data.frames import is_parquet
 from xspn.data.provenance import Provenance
 from xspn.data.table import Table
 from xspn.estimators import XSPN, XSPNClassifier
+from xspn.estimators.agreement import Score, reference_model
 from xspn.estimators.explanation import context_in_words
-from xspn.estimators.reference import Score, reference_model
 from xspn.graph.nodes import Node, Sum
 from xspn.inference.composition import Composition
 from xspn.inference.naming import context_names

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from math import isfinite, log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,14 +19,14 @@ from xspn.core.errors import ParameterError, printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from xspn.inference.information import Information
     from xspn.plotting.style import Format
 
 PICTURES = (".png", ".svg", ".pdf")
-
-
 STDOUT = "-"
 SPARE = 20  # letters
 LONG = 1e15
+ROUNDING = 1e-9  # bits: what differences of exact sums are off by
 IN_ASCII = str.maketrans(
     {"−": "-", "–": "-", "…": "...", "×": "x", "·": "*", "±": "+/-", "█": "#", "├": "|", "└": "`", "│": "|", "─": "-"}
     | {"≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "∞": "inf"}
@@ -210,3 +211,25 @@ def abridged(names: Sequence[str], most: int = 6) -> str:
     if len(names) <= most:
         return ", ".join(names)
     return ", ".join([*names[: most - 1], f"… {names[-1]}"])
+
+
+def plain_information(own: "Information") -> dict[str, Any]:
+    """Return a quantity in bits, and how it was found, for programs."""
+    bit = log(2.0)
+    return {
+        "bits": own.bits,
+        "method": own.method,
+        "error": own.error / bit,
+        "lower": own.lower / bit,
+        "upper": own.upper / bit,
+    }
+
+
+def information_cells(own: "Information") -> tuple[str, str]:
+    """Return a quantity in bits, and how it was found, for people."""
+    if own.method == "exact":
+        return number(own.bits if abs(own.bits) > ROUNDING else 0.0), "exact"
+    bit = log(2.0)
+    ends = [f"at least {number(own.lower / bit)}"] if isfinite(own.lower) else []
+    ends += [f"at most {number(own.upper / bit)}"] if isfinite(own.upper) else []
+    return number(own.bits), ", ".join([f"± {number(own.error / bit)} ({own.n_rows:,} drawn rows)", *ends])

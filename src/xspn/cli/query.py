@@ -26,17 +26,33 @@ odds = P / (1 − P).
 """
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xspn.cli.inputs import add_model_argument, read_model
-from xspn.cli.output import check_outputs, check_picture, number, print_aligned, print_json, save_picture, say
+from xspn.cli.inputs import add_model_argument, columns_like, read_model
+from xspn.cli.output import (
+    check_outputs,
+    check_picture,
+    information_cells,
+    number,
+    plain_information,
+    print_aligned,
+    print_json,
+    save_picture,
+    say,
+)
 from xspn.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from xspn.circuit import Circuit
+    from xspn.inference.best_rows import BestRows
+    from xspn.questions import NextQuestions
 
 BAR = 30
+MOST_COMPARED = 20  # columns of which every two are compared
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,17 +109,11 @@ def run(args: argparse.Namespace) -> int:
     mode = _mode(args)
     circuit, _ = read_model(args.model)
     if mode == "information":
-        from xspn.cli.information import show_information
-
-        return show_information(args, circuit)
+        return _information(args, circuit)
     if mode is not None:
-        from xspn.cli.best import show_best
-
-        return show_best(args, circuit)
+        return _best(args, circuit)
     if args.why or args.next:
-        from xspn.cli.reasons import show_reasons_and_gains
-
-        return show_reasons_and_gains(args, circuit)
+        return _reasons_and_gains(args, circuit)
     exact_max = circuit.max_product_is_exact if args.best else None
     sure = None if args.interval is None else Sureness(circuit, args.interval)
     found = replies(circuit.backend, circuit.schema, args.ask, args.given, args.top, exact_max, sure, flag="--")
@@ -231,3 +241,118 @@ def _plot(circuit: "Circuit", given: list[str], ask: list[str], path: Path) -> N
     for question in questions:
         asked += [question.text] if question.kind == "event" else question.variables
     save_picture(posterior_bars(circuit, given or None, asked or None), path)
+
+
+# -- --information -----------------------------------------------------------------------------------------------------
+
+
+def _information(args: argparse.Namespace, circuit: "Circuit") -> int:
+    """Print the entropy of some columns together and alone, and the mutual information of every two."""
+    from xspn.questions import evidence_row
+
+    schema = circuit.schema
+    row = evidence_row(args.given, schema, "--given")
+    names = schema.shown_names
+    asked = list(
+        dict.fromkeys(j for pattern in args.information for j in columns_like(pattern, names, "--information"))
+    )
+    if len(asked) > MOST_COMPARED:
+        raise ParameterError(
+            f"--information: every two columns are compared; expected at most {MOST_COMPARED}, found {len(asked)}"
+        )
+    alone = [(names[j], circuit.entropy([j], given=row)) for j in asked]
+    pairs = [(names[a], names[b], circuit.mutual_information([a], [b], given=row)) for a, b in combinations(asked, 2)]
+    together = circuit.entropy(asked, given=row)
+    if args.json:
+        return print_json(
+            {
+                "given": args.given,
+                "entropy": plain_information(together),
+                "columns": [{"column": name, **plain_information(own)} for name, own in alone],
+                "pairs": [{"columns": [a, b], **plain_information(own)} for a, b, own in pairs],
+            }
+        )
+    rows = [(f"H({name})", *information_cells(own)) for name, own in alone]
+    if len(asked) > 1:
+        rows.append(("H(all of them)", *information_cells(together)))
+    rows += [(f"I({a}; {b})", *information_cells(own)) for a, b, own in pairs]
+    print_aligned(("information", "bits", ""), rows, right={"bits"})
+    return 0
+
+
+# -- --best-rows and --best-of -----------------------------------------------------------------------------------------
+
+
+def _best(args: argparse.Namespace, circuit: "Circuit") -> int:
+    """Print the most probable rows, or the most probable values of some columns, all others summed out."""
+    from xspn.questions import evidence_row
+
+    schema = circuit.schema
+    row = evidence_row(args.given, schema, "--given")
+    inside = [j for j, domain in enumerate(schema.domains) if domain is not None]
+    if args.best_of:
+        names = schema.shown_names
+        asked = list(dict.fromkeys(j for pattern in args.best_of for j in columns_like(pattern, names, "--best-of")))
+        found, shown = circuit.marginal_map(asked, given=row), asked
+    else:
+        if args.best_rows < 1:
+            raise ParameterError(f"--best-rows: expected a number of rows of at least 1, found {args.best_rows}")
+        found, shown = circuit.k_best(args.best_rows, given=row), inside
+    if args.json:
+        known = {schema.shown_name(j): schema.label(j, row[j]) for j in inside if row[j] == row[j]}
+        return print_json({"given": known, "rows": _plain_rows(circuit, found, shown), **_certificate(found)})
+    columns = [f"{k + 1}" for k in range(len(found.values))]
+    logs = [number(float(value)) for value in found.log_prob]
+    values = [(schema.shown_name(j), *(str(schema.label(j, code)) for code in found.values[:, j])) for j in shown]
+    print_aligned(("name", *columns), [*values, ("log-probability", *logs)], right=set())
+    if not found.exact:
+        say(f"the search was stopped: other rows have a log-probability of at most {number(found.bound)}")
+    return 0
+
+
+def _plain_rows(circuit: "Circuit", found: "BestRows", shown: Sequence[int]) -> list[dict[str, Any]]:
+    schema = circuit.schema
+    return [
+        {
+            "values": {schema.shown_name(j): schema.label(j, values[j]) for j in shown},
+            "log_probability": float(log_probability),
+        }
+        for values, log_probability in zip(found.values, found.log_prob, strict=True)
+    ]
+
+
+def _certificate(found: "BestRows") -> dict[str, Any]:
+    return {"exact": bool(found.exact), "bound": float(found.bound)}
+
+
+# -- --why and --next --------------------------------------------------------------------------------------------------
+
+
+def _reasons_and_gains(args: argparse.Namespace, circuit: "Circuit") -> int:
+    """Say why, or what to ask next, for each target."""
+    if args.why and not (args.ask and args.given):
+        raise ParameterError("--why: expected an event after --ask, and what is known after --given")
+    why = [circuit.contributions(text, args.given) for text in args.ask] if args.why else []
+    gains = [circuit.next_questions(text, args.given or None) for text in (args.ask or [None])] if args.next else []
+    if args.json:
+        found: dict[str, Any] = {"given": args.given}
+        if args.why:
+            found["why"] = [{**asdict(own), "contexts": [shift._asdict() for shift in own.contexts]} for own in why]
+        if args.next:
+            found["next"] = [_plain_gains(own) for own in gains]
+        return print_json(found)
+    for line in [line for own in why for line in str(own).splitlines()]:
+        say(line)
+    for own in gains:
+        say(f"{own.target or 'all open columns'}: {own.entropy:.4g} bits are open")
+        shown = own if args.top is None else own[: args.top]
+        print_aligned(("column", "bits"), [(one.column, _bits(one.gain, one.error)) for one in shown], right={"bits"})
+    return 0
+
+
+def _plain_gains(own: "NextQuestions") -> dict[str, Any]:
+    return {"target": own.target, "entropy": own.entropy, "columns": [asdict(one) for one in own]}
+
+
+def _bits(gain: float, error: float) -> str:
+    return f"{gain:.4f}{f' ± {error:.4f}' if error else ''}"

@@ -2,7 +2,7 @@
 
 Rows that are drawn from a circuit have random numbers of their own (`RowRandom`): each is a hash of the seed, the row,
 the node that asks and how many it has asked for before. So no row depends on what is drawn beside it, nor on how rows
-are cut into blocks and given to threads. `xspn.engine.kernels.random` has the same hash for kernels.
+are cut into blocks and given to threads. `xspn.engine.kernels.choose` has the same hash for kernels.
 """
 
 import hashlib

@@ -8,7 +8,7 @@ import numpy as np
 from xspn.core.checks import whole_number
 from xspn.core.errors import DataTypeError
 from xspn.data.frames import GATHER_CELLS, collection_shape, dask_module, is_path
-from xspn.distributed.parquet import ROWS_PER_PIECE, pieces_of
+from xspn.distributed.partitions import ROWS_PER_PIECE, pieces_of
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,11 @@ from xspn.data.domain import Domain
 from xspn.data.frames import dask_module
 from xspn.data.schema import Schema
 from xspn.data.table import binarized
-from xspn.distributed.checkpoint import Checkpoint
+from xspn.distributed.checkpoint import Checkpoint, plain_result, result_of_plain
 from xspn.distributed.cluster import compute, merge_tree
 from xspn.distributed.gathering import as_collection
 from xspn.distributed.growth import PassReport
 from xspn.distributed.partitions import BLOCK_ROWS, partitions_of_weights
-from xspn.distributed.saved_passes import plain_result, result_of_plain
 from xspn.learning import sampling
 from xspn.learning.config import LearnConfig
 from xspn.learning.long_tables import S, cells_of_codes

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.learning.exchangeability.full import LARGEST_N
-from xspn.learning.partial_counts import likely_totals_of_keys
-from xspn.learning.partial_moments import PartialMoments
+from xspn.learning.partial_rows import PartialMoments, likely_totals_of_keys
 from xspn.learning.summary import BinarySummary
 
 

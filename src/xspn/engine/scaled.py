@@ -9,15 +9,19 @@ import numpy as np
 from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.checks import Names
 from xspn.engine.backend import Backend, Counts, Semiring, refuse_impossible
-from xspn.engine.kernels.arrays import BEST, FROM_X, PARTIAL, Statistics, no_statistics
-from xspn.engine.kernels.scaled import scaled_upward
-from xspn.engine.kernels.scaled_arrays import (
+from xspn.engine.kernels.arrays import (
+    BEST,
+    FROM_X,
+    PARTIAL,
     ScaledArrays,
     ScaledWorkspace,
+    Statistics,
     logarithms,
+    no_statistics,
     scaled_arrays,
     scaled_workspace,
 )
+from xspn.engine.kernels.scaled import scaled_upward
 from xspn.engine.kernels.scaled_walk import LEARN, MARGINALS, SCORE, scaled_walk
 from xspn.engine.numpy_backend import binary_marginals, normalized
 from xspn.engine.program import Program

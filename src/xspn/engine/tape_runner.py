@@ -23,10 +23,10 @@ from xspn.engine.kernels.arrays import (
     Statistics,
     Workspace,
     arrays_of,
+    scaled,
     with_instructions,
     workspace_for,
 )
-from xspn.engine.kernels.scaled_arrays import scaled
 from xspn.engine.program import Program, RowChecker, SumStep
 from xspn.engine.tape import Tape
 from xspn.leaves.base import pieces

@@ -1,5 +1,6 @@
-"""Compare each column's distribution under a fitted model with the table after every fit, and warn if they differ.
+"""What a fitted model is compared with: each column of its table, and simple models.
 
+After every fit each column's distribution under the model is compared with the table, with a warning if they differ.
 Held-out likelihoods do not show it: a leaf that is a hundred times too wide costs only a few nats, but every mean,
 sample and conditional of the column is wrong. So means, deviations and quantiles of every real column, and
 the frequencies of the values of every other column, are compared with the table. What the model says of one column is
@@ -10,21 +11,25 @@ The tolerances are wide enough for smoothing, for families that are not quite ri
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from xspn.circuit import Circuit
-from xspn.core.arrays import FloatArray
+from xspn.core.arrays import AnyArray, FloatArray
 from xspn.core.errors import AgreementWarning
+from xspn.data.table import Table
+from xspn.estimators.base import training_data
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Sum
+from xspn.learning.config import LearnConfig
 from xspn.learning.data import MISSING, BinaryData
-from xspn.learning.source import TrainingData
+from xspn.learning.source import TrainingData, source_of
 from xspn.learning.summary import WIDEST_AT_ONCE
 from xspn.learning.table_data import TableData
+from xspn.learning.task import Rows, Task
 from xspn.leaves import Atom, Bernoulli, ExchangeableGaussian, Gaussian, MultivariateGaussian, Transformed
 from xspn.leaves.base import Leaf
 from xspn.leaves.scales import PLAIN, Scale
@@ -211,3 +216,30 @@ def _leaves(graph: Graph) -> Iterator[tuple[Leaf, float]]:
         else:
             weights = node.weights if isinstance(node, Sum) else np.ones(len(node.children))
             np.add.at(reached, graph.child_ids(node), weight * weights)
+
+
+# -- simple models -----------------------------------------------------------------------------------------------------
+
+Score = Callable[[AnyArray], FloatArray]  # the log-likelihood of each row of codes
+
+
+def reference_model(train: Table, leaf_learner: str, smoothing: float | None = None) -> Score:
+    """Return how rows score under one leaf of the whole table; nothing is searched for.
+
+    Args:
+        train: The training table.
+        leaf_learner: "factorized" for independent columns, "chow_liu" for a tree of binary ones, "auto" for a mixture
+            of the leaves that there are.
+        smoothing: The pseudo-count; the default one if it is None.
+
+    Examples:
+        >>> train = Table.of([[0, 1], [1, 1], [0, 1], [1, 0]])
+        >>> np.exp(reference_model(train, "factorized", smoothing=0.0)(train.codes)).round(4).tolist()
+        [0.375, 0.375, 0.375, 0.125]
+    """
+    data = training_data(train)
+    n_rows, n_variables = data.shape
+    whole = source_of(data).slice_of(Task(Rows(np.arange(n_rows), data.weights), np.arange(n_variables), 0))
+    alpha = LearnConfig.smoothing if smoothing is None else smoothing
+    leaf = whole.leaf(LearnConfig(leaf_learner=leaf_learner, exchangeability=None, smoothing=alpha))
+    return Circuit.of_graph(Graph(leaf.node, n_variables)).log_likelihood

@@ -8,7 +8,7 @@ from xspn.data.table import binary_table
 from xspn.estimators.base import DensityEstimator, all_or_nothing
 from xspn.graph.graph import Graph
 from xspn.learning.data import BinaryData
-from xspn.learning.device import learning_device
+from xspn.learning.em import learning_device
 from xspn.learning.mevm import MEVMOptions, Structure, fit_mevm
 
 

@@ -25,8 +25,8 @@ from xspn.graph.graph import Graph
 from xspn.inference.uncertainty import NodeCounts, count_rows
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
-from xspn.learning.device import known_device, learning_device
 from xspn.learning.distillation import check_budget, distill
+from xspn.learning.em import known_device, learning_device
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.learner import WIDEST_BY_EVIDENCE, evidence_serves
 from xspn.learning.long_tables import LongTable
@@ -326,7 +326,7 @@ class XSPN(SegmentTransformer, LearnerParameters):
     ) -> tuple[Learned, TrainingData | None]:
         """Learn from a table that is not in memory; one that is small enough is gathered."""
         from xspn.distributed.gathering import binary_template, gathered, may_be_gathered
-        from xspn.distributed.learning import OutOfCoreTable, learn_out_of_core
+        from xspn.distributed.growth import OutOfCoreTable, learn_out_of_core
 
         if may_be_gathered(X):
             return self._learned(gathered(X), X_valid, in_memory(sample_weight, "sample_weight"), config)

@@ -20,8 +20,7 @@ from xspn.core.errors import ParameterError, QueryError
 from xspn.data.schema import Schema
 from xspn.engine import Backend, Program, RowBlock, Semiring, upward
 from xspn.engine.alternatives import log_alternatives
-from xspn.inference.mpe import Completion, max_product
-from xspn.inference.queries import sample
+from xspn.inference.queries import Completion, max_product, sample
 
 MOST_AT_ONCE = 64  # partial rows that are bounded in one pass
 CELLS = 1 << 22  # slots × rows of one pass

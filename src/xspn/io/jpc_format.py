@@ -22,9 +22,8 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.errors import FormatError
 from xspn.graph.nodes import Sum
-from xspn.io.expanded import expanded, log_table
 from xspn.io.json_format import MOST_COLUMNS
-from xspn.io.node_lines import Line, NodeLines, lines_of
+from xspn.io.node_lines import Line, NodeLines, expanded, lines_of, log_table
 from xspn.leaves.base import Leaf
 from xspn.statistics.base import LARGEST_TABLE
 

@@ -1,33 +1,42 @@
-"""Circuits as lines of text, one node each: what the readers of `.jpc`, `.spn` and `.psdd` files share.
+"""Circuits as lines of text, one node each: what `.jpc`, `.spn` and `.psdd` files share.
 
 A line is words between blanks. Numbers are read within bounds, an error names the file and the line, and nothing is
 built before all lines have been read. Weights and probabilities are logarithms; as other programs compute in single
 precision, those of a sum may be off 1 by `TOLERANCE`, and are divided by their sum.
+
+The formats have sums, products and single discrete variables. To be written, whatever else a circuit is made of is
+replaced by an equal circuit of those, or refused with the node and its family.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, fsum, inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
-from xspn.core.errors import FormatError
-from xspn.graph.nodes import Node, Product, Sum
+from xspn.core.errors import FormatError, QueryError
+from xspn.graph.graph import Graph
+from xspn.graph.nodes import Node, Product, Sum, children_first
 from xspn.io.json_format import MOST_NODES, UNUSABLE, shown_error
-from xspn.leaves.expansion import indicator, univariate
+from xspn.leaves.base import Leaf
+from xspn.leaves.expansion import indicator, mixture_node, univariate
 from xspn.statistics.base import LARGEST_TABLE
 
 TOLERANCE = 1e-4
 SPARSE = 10_000  # variables, or values of one, may be numbered up to this without there being so many
 DENSE = 10  # beyond it, one in ten of the numbers occurs
+MOST_EXPANDED = 5_000_000  # nodes of a circuit that leaves are replaced in
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
 _IMPOSSIBLE = re.compile(r"-inf(inity)?", re.IGNORECASE)
 _LONGEST = 60  # characters of a number, or of a word that is shown
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,3 +265,74 @@ class NodeLines:
                 raise FormatError(f"the values of variable {variable} take more numbers than are supported")
             self._indicators[variable, value] = indicator(variable, value, size)
         return self._indicators[variable, value]
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+class Expanded(NamedTuple):
+    """A circuit whose leaves have one discrete variable each.
+
+    Attributes:
+        graph: The nodes.
+        origin: For each node, the node of the circuit that it comes from.
+        cardinalities: The number of values of each variable, 0 for one that the circuit does not have.
+    """
+
+    graph: Graph
+    origin: list[int]
+    cardinalities: list[int]
+
+
+def expanded(circuit: Circuit, form: str) -> Expanded:
+    """Return a circuit with leaves over one discrete variable each, without children of weight 0.
+
+    Args:
+        circuit: The circuit.
+        form: What the format is called, for messages.
+    """
+    origin: dict[int, int] = {}
+    kept: list[Node] = []  # an `id` is one as long as its node is there
+
+    def visit(node: Node, children: Sequence[Node]) -> Node:
+        place = circuit.graph.id_of(node)
+        if isinstance(node, Leaf):
+            own = _leaf_circuit(circuit, node, place, form)
+        elif isinstance(node, Sum):
+            own = mixture_node(node.weights, children)
+        else:
+            own = children[0] if len(children) == 1 else Product(children)
+        new = [own] if id(own) in origin or not isinstance(node, Leaf) else children_first(own)
+        for part in new:
+            origin.setdefault(id(part), place)
+        kept.extend(new)
+        if len(origin) > MOST_EXPANDED:
+            raise FormatError(f"{form}: more than {MOST_EXPANDED:,} nodes without leaves over several variables")
+        return own
+
+    root = circuit.graph.rebuild(visit)
+    graph = Graph(root, circuit.n_variables)
+    sizes = [0 if domain is None else domain.cardinality or 0 for domain in graph.domains]
+    return Expanded(graph, [origin[id(node)] for node in graph.nodes], sizes)
+
+
+def _leaf_circuit(circuit: Circuit, leaf: Leaf, place: int, form: str) -> Node:
+    real = [v for v, domain in zip(leaf.variables, leaf.domains, strict=True) if not domain.is_discrete]
+    if real:
+        name = circuit.schema.shown_name(real[0])
+        raise FormatError(
+            f"{form}: node {place} is a {type(leaf).__name__} leaf with the real variable {name!r}; the format has "
+            "discrete variables only"
+        )
+    try:
+        return leaf.expansion()
+    except QueryError as error:
+        raise FormatError(
+            f"{form}: node {place} is a {type(leaf).__name__} leaf that the format has no form for ({error})"
+        ) from error
+
+
+def log_table(leaf: Leaf) -> FloatArray:
+    """Return the log-probability of each value of a leaf over one discrete variable."""
+    size = leaf.domains[0].cardinality or 0
+    return leaf.log_prob(np.arange(size, dtype=np.float64)[:, None])

@@ -27,9 +27,8 @@ from xspn.core.arrays import FloatArray
 from xspn.core.errors import FormatError
 from xspn.core.logspace import safe_log
 from xspn.graph.nodes import Product, Scope, Sum
-from xspn.io.expanded import Expanded, expanded, log_table
 from xspn.io.json_format import MOST_COLUMNS
-from xspn.io.node_lines import Line, NodeLines, lines_of
+from xspn.io.node_lines import Expanded, Line, NodeLines, expanded, lines_of, log_table
 from xspn.io.vtree import Vtree, from_vtree, to_vtree
 from xspn.leaves.base import Leaf
 

@@ -14,7 +14,7 @@ from xspn.core.arrays import IntArray
 from xspn.core.errors import ParameterError
 from xspn.graph.nodes import Sum
 from xspn.learning import sampling
-from xspn.learning.assembly import Learned, Record, assemble
+from xspn.learning.assembly import Learned, Record, assemble, priced, pruned
 from xspn.learning.clustering import Split, clusterings
 from xspn.learning.clustering.numeric import without_convergence_warnings
 from xspn.learning.completion import fitted_by_em, learn_completed
@@ -24,7 +24,6 @@ from xspn.learning.exchangeability import tests
 from xspn.learning.leaf_learners import Candidate, leaf_learners
 from xspn.learning.long_tables import LongRows, LongTable, fitted_to_all
 from xspn.learning.policy import Decision, Operation, decide
-from xspn.learning.pruning import priced, pruned
 from xspn.learning.sampling import Draw
 from xspn.learning.scales import ColumnScale, in_own_units, on_scales
 from xspn.learning.slice import Slice

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.errors import ParameterError
 from xspn.core.exact import in_steps
-from xspn.learning.blocks.known import KnownBlocks
-from xspn.learning.partial_counts import likely_totals
-from xspn.learning.partial_moments import MomentsOfManyVariables, PartialMoments
+from xspn.learning.partial_rows import MomentsOfManyVariables, PartialMoments, likely_totals
 
 if TYPE_CHECKING:
     from xspn.learning.blocks.contexts import Context
@@ -22,6 +20,19 @@ WIDEST_AT_ONCE = 2048  # variables; tables of all pairs of more are made and use
 ROWS_AT_ONCE = 1 << 17  # that products of all rows are added up from
 ALL = slice(None)
 Places = slice | IntArray
+
+
+class KnownBlocks(NamedTuple):
+    """Exchangeable blocks of best evidence, found above.
+
+    Attributes:
+        label: The block of each variable, numbered from 0.
+        settled: Whether they were found in these very rows. Those of a context were found while rows still moved from
+            one to another, and are where to go on from.
+    """
+
+    label: IntArray
+    settled: bool
 
 
 class BinarySummary:

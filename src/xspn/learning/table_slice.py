@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import entr
 
 from xspn.core.arrays import BoolArray, FloatArray, IntArray
+from xspn.learning.assembly import PRICE, n_parameters_of
 from xspn.learning.clustering.base import Split, clusterings, proposals, responsibilities_of
 from xspn.learning.clustering.contexts import two_contexts
 from xspn.learning.clustering.products import Encoded
@@ -22,7 +23,6 @@ from xspn.learning.leaf_learners import (
     table_exchangeable_leaf,
     table_factorized_leaf,
 )
-from xspn.learning.pruning import PRICE, n_parameters_of
 from xspn.learning.slice import SliceInMemory
 from xspn.learning.steps import step
 from xspn.learning.table_summary import TableSummary

@@ -8,8 +8,8 @@ import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.random import child_seed
-from xspn.learning.blocks.known import KnownBlocks
 from xspn.learning.clustering.base import Split
+from xspn.learning.summary import KnownBlocks
 
 SMALLEST_RESPONSIBILITY = 0.01
 

@@ -11,15 +11,21 @@ from xspn.circuit import Circuit
 from xspn.core.arrays import FloatArray
 from xspn.core.errors import DataError, QueryError
 from xspn.core.names import listed, shortened
-from xspn.plotting.labels import (
+from xspn.plotting.style import (
+    BLUE,
+    GRAY,
+    INK,
+    ORANGE,
+    SERIES,
     Model,
+    chart_axes,
     circuit_of,
     evidence_text,
+    look,
     shown_text,
     value_text,
     variable_names,
 )
-from xspn.plotting.style import BLUE, GRAY, INK, ORANGE, SERIES, chart_axes, look
 from xspn.questions import Posterior, Question, questions_of
 from xspn.questions.events import CountOf, fixed_value
 

@@ -15,9 +15,21 @@ from xspn.inference.naming import context_names
 from xspn.inference.strength import ABSOLUTE, strength_of
 from xspn.leaves import Leaf
 from xspn.leaves.laws import percent
-from xspn.plotting.labels import Model, circuit_of, common_words, shown, variable_names
 from xspn.plotting.sketch import text_width
-from xspn.plotting.style import FAINT, GRAY, INK, PANEL, SERIES, look, panel_in_inches
+from xspn.plotting.style import (
+    FAINT,
+    GRAY,
+    INK,
+    PANEL,
+    SERIES,
+    Model,
+    circuit_of,
+    common_words,
+    look,
+    panel_in_inches,
+    shown,
+    variable_names,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

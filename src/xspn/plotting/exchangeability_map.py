@@ -12,8 +12,7 @@ from xspn.core.names import names_within, shortened
 from xspn.inference.strength import are_bits, have_moments, strength_of_moments
 from xspn.leaves import Leaf
 from xspn.plotting.facts import NodeFacts
-from xspn.plotting.labels import Model, circuit_of, shown, variable_names
-from xspn.plotting.style import GRAY, INK, ORANGE, SERIES, look, new_figure
+from xspn.plotting.style import GRAY, INK, ORANGE, SERIES, Model, circuit_of, look, new_figure, shown, variable_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

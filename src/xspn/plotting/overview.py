@@ -8,9 +8,21 @@ import numpy as np
 from xspn.circuit import Circuit
 from xspn.core.names import names_within
 from xspn.plotting.facts import FAMILIES, Family, LeafPicture
-from xspn.plotting.labels import common_words, value_text, variable_names
 from xspn.plotting.outline import OutlinePart
-from xspn.plotting.style import BLUE, FAINT, GRAY, GREEN, INK, ORANGE, PANEL, PAPER, PURPLE
+from xspn.plotting.style import (
+    BLUE,
+    FAINT,
+    GRAY,
+    GREEN,
+    INK,
+    ORANGE,
+    PANEL,
+    PAPER,
+    PURPLE,
+    common_words,
+    value_text,
+    variable_names,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,7 @@ from xspn.core.errors import QueryError
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.leaves.base import Leaf
 from xspn.plotting.facts import certain_factors, certain_value, chance_of
-from xspn.plotting.labels import value_text, variable_names
-from xspn.plotting.style import BLUE, GRAY, GREEN, INK, ORANGE, PANEL, PAPER
+from xspn.plotting.style import BLUE, GRAY, GREEN, INK, ORANGE, PANEL, PAPER, value_text, variable_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

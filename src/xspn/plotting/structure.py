@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING
 
 from xspn.circuit import Circuit
 from xspn.core.errors import ParameterError
-from xspn.plotting.labels import Model, circuit_of
 from xspn.plotting.outline import outline
 from xspn.plotting.overview import Overview
 from xspn.plotting.sketch import MOST_NODES, Sketch, draw_edge, draw_part, lay_out, sketch
-from xspn.plotting.style import FAINT, look, panel_in_inches
+from xspn.plotting.style import FAINT, Model, circuit_of, look, panel_in_inches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,9 +14,9 @@ from xspn.core.errors import DataError, ParameterError, QueryError
 from xspn.core.random import RandomState, generator
 from xspn.data.schema import Schema, is_table
 from xspn.engine import Backend
-from xspn.inference import mpe, queries
+from xspn.inference import queries
 from xspn.inference.best_rows import BestRows, SearchLimits, best_rows, searched_completions
-from xspn.inference.mpe import Completion
+from xspn.inference.queries import Completion
 from xspn.inference.uncertainty import CredibleInterval, DeltaMethod, check_level
 from xspn.questions import (
     Answer,
@@ -171,7 +171,7 @@ class Queries(ABC):
         is_exact = self.max_product_is_exact()
         if exact and not is_exact:
             return searched_completions(self.backend, np.asarray(rows, dtype=np.float64), self.schema)
-        return replace(mpe.max_product(self.backend, rows, is_exact, self.names), schema=self.schema)
+        return replace(queries.max_product(self.backend, rows, is_exact, self.names), schema=self.schema)
 
     def k_best(
         self, k: int = 10, given: Any = None, *, max_nodes: int = 100_000, seconds: float | None = None

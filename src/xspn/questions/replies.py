@@ -11,7 +11,7 @@ from xspn.core.arrays import FloatArray
 from xspn.core.errors import ParameterError
 from xspn.data.schema import Schema
 from xspn.engine import Backend
-from xspn.inference import mpe, queries
+from xspn.inference import queries
 from xspn.inference.uncertainty import CredibleInterval, check_level
 from xspn.questions.answers import TIES, Answer, Posterior
 from xspn.questions.ask import COUNT, DENSITY, EVENT, VARIABLE, Question, questions_of
@@ -114,7 +114,7 @@ def _best(posterior: Posterior, is_exact: bool, what: str) -> dict[str, Any]:
     if posterior.row is None:
         raise ParameterError(f"{what}: expected evidence that fixes values, as NAME=VALUE does; leave other events out")
     schema = posterior.schema
-    found = mpe.max_product(posterior.backend, posterior.row[None, :], is_exact, schema.names)
+    found = queries.max_product(posterior.backend, posterior.row[None, :], is_exact, schema.names)
     inside = [j for j, domain in enumerate(schema.domains) if domain is not None]
     values = {schema.shown_name(j): schema.label(j, found.values[0, j]) for j in inside}
     return {"values": values, "log_probability": float(found.log_prob[0]), "exact": found.exact}

@@ -10,7 +10,7 @@ from xspn.core.errors import XSPNError
 from xspn.data.provenance import held_out_rows
 from xspn.data.table import Table
 from xspn.estimators import XSPN
-from xspn.estimators.reference import reference_model
+from xspn.estimators.agreement import reference_model
 
 FRACTION = 0.25  # of the rows that are scored where nobody says which
 SEED = 0

@@ -1,4 +1,4 @@
-"""The explorer as one HTML file: page, styles, scripts and model in it, and nothing loaded from anywhere."""
+"""A circuit as HTML: the explorer as one file, with nothing loaded from anywhere; and a few lines for a notebook."""
 
 import base64
 import hashlib
@@ -9,9 +9,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from xspn._version import __version__
+from xspn.core import html
 from xspn.core.arrays import FloatArray
-from xspn.core.errors import printable
+from xspn.core.errors import counted, printable
 from xspn.core.files import write_text
 from xspn.data.schema import Schema
 from xspn.graph.graph import Graph
@@ -20,6 +23,7 @@ from xspn.web.payload import json_for_script, model_payload
 STATIC = files("xspn.web") / "static"
 IMPORT = re.compile(r'^import \{[^}]*\} from "(\./[\w./]+|\.\./[\w./]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(async )?(function|class|const|let)\b)", re.MULTILINE)
+MOST_VARIABLES = 12  # in a notebook
 
 
 def write_page(
@@ -115,3 +119,37 @@ def _text(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
+
+
+# -- notebooks ---------------------------------------------------------------------------------------------------------
+
+
+def notebook_html(graph: Graph, schema: Schema, marginals: FloatArray | None, means: FloatArray | None = None) -> str:
+    """Return a few lines of HTML: a circuit's size, and small bars of what its first variables are like.
+
+    Args:
+        graph: The circuit's nodes.
+        schema: The names, domains and labels of its columns.
+        marginals: P(variable = value): (variables, values), NaN for reals; None where that would take long.
+        means: The means of all variables; None likewise.
+    """
+    size = f"{counted(len(graph), 'node')}, {counted(graph.n_edges, 'edge')}"
+    title = f"<b>Circuit</b> over {counted(len(graph.root.scope), 'variable')} ({size})"
+    if marginals is None or means is None:
+        return f"<div>{title}</div>"
+    scope = list(graph.root.scope)
+    lines = [_line(schema, v, marginals[v], float(means[v])) for v in scope[:MOST_VARIABLES]]
+    left = len(scope) - len(lines)
+    more = html.quiet(f"and {counted(left, 'more variable')}") if left > 0 else ""
+    return f"<div>{title}{html.table([], lines)}{more}</div>"
+
+
+def _line(schema: Schema, variable: int, chances: FloatArray, mean: float) -> list[str]:
+    """Return a variable's likeliest value, or a one of a bit, with a bar; the mean of a number."""
+    name = html.text(schema.shown_name(variable))
+    if np.isnan(chances).all():
+        return [name, "", f"mean {mean:.4g}"]
+    domain = schema.domains[variable]
+    value = 1 if domain is not None and domain.cardinality == 2 else int(np.nanargmax(chances))
+    p = float(chances[value])
+    return [name, html.bar(p), f"{html.text(schema.label(variable, value))} {p:.0%}"]

@@ -19,7 +19,7 @@ from xspn.learning.hclt import (
     singleton_blocks,
 )
 from xspn.learning.hclt.messages import HCLTTables, expected
-from xspn.learning.mevm.components import nearest_of_random_rows
+from xspn.learning.mevm.fit import nearest_of_random_rows
 
 torch = pytest.importorskip("torch")
 torch_fit = pytest.importorskip("xspn.learning.hclt.torch_fit")

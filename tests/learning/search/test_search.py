@@ -18,12 +18,11 @@ from xspn.learning.em import EMOptions
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.hclt import BlockTree
 from xspn.learning.search import BUDGETS, SearchBudget, ValidationRows, search
-from xspn.learning.search.budget import SearchContext
+from xspn.learning.search.budget import SearchContext, validation_split
 from xspn.learning.search.components import best_mixture_weights
 from xspn.learning.search.ensembles import Ensembles, EnsembleTrial, add_finer_leaves, best_ensemble
 from xspn.learning.search.hclts import best_hclts
 from xspn.learning.search.refinement import em_options, refined_copies
-from xspn.learning.search.validation import validation_split
 from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.exchangeable import Exchangeable
 

@@ -20,10 +20,11 @@ from xspn.engine.kernels.leaves import (
     count_statistics,
     dot,
     tree_marginals,
+    tree_messages,
+    tree_posteriors,
     tree_statistics,
     whole_tree_statistics,
 )
-from xspn.engine.kernels.trees import tree_messages, tree_posteriors
 from xspn.engine.kernels.up import count_ones, encode, upward
 
 Array = Any

@@ -12,8 +12,8 @@ from numba import njit
 
 from xspn.core.arrays import AnyArray
 from xspn.core.compilation import kept
+from xspn.core.random import FIRST_FACTOR, FRACTION, NODE_STEP, SECOND_FACTOR, STEP
 from xspn.engine.kernels.arrays import BEST, COUNT, FACTORS, MISSING, PARTIAL, PRODUCT, SUM, WHOLE
-from xspn.engine.kernels.random import node_key, uniform
 from xspn.engine.kernels.up import upward
 
 Array = Any
@@ -67,6 +67,32 @@ def walkers_for(tape: Any, count: int) -> Walkers:
     )
 
 
+# -- random numbers: those of `xspn.core.random`, bit for bit ----------------------------------------------------------
+
+A, B = np.uint64(FIRST_FACTOR), np.uint64(SECOND_FACTOR)
+OF_NUMBER, OF_NODE, ONE = np.uint64(STEP), np.uint64(NODE_STEP), np.uint64(1)
+FIRST, SECOND, THIRD, DROPPED = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+
+@njit(nogil=True)
+def _mixed(z: Any) -> Any:
+    z = (z ^ (z >> FIRST)) * A
+    z = (z ^ (z >> SECOND)) * B
+    return z ^ (z >> THIRD)
+
+
+@njit(nogil=True)
+def _node_key(key: Any, slot: int) -> Any:
+    """Return what the random numbers of one row at one node come from."""
+    return key + (np.uint64(slot) + ONE) * OF_NODE
+
+
+@njit(nogil=True)
+def _uniform(key: Any, place: int) -> float:
+    """Return one of a node's random numbers: from 0 to just below 1."""
+    return np.float64(_mixed(key + (np.uint64(place) + ONE) * OF_NUMBER) >> DROPPED) * FRACTION
+
+
 # -- sums --------------------------------------------------------------------------------------------------------------
 
 
@@ -77,7 +103,7 @@ def _choose_by_weight(
     """Draw a child for each walker where nothing is known."""
     ends, last = c.weight_ends, t.end[i] - 1
     for k in range(AT(lo), AT(hi)):
-        target = uniform(node_key(keys[AT(order[k])], slot), 0) * ends[last]
+        target = _uniform(_node_key(keys[AT(order[k])], slot), 0) * ends[last]
         chosen = 0
         for e in range(AT(t.begin[i]), AT(last)):  # without branches: the child cannot be foreseen
             chosen += ends[e] <= target
@@ -110,7 +136,7 @@ def _choose(
             total = end
             for e in range(a + 1, b):
                 total += weight[e] * values[AT(place[AT(argument[e])] - base), c]
-            target = uniform(node_key(keys[d], slot), 0) * total
+            target = _uniform(_node_key(keys[d], slot), 0) * total
             while end <= target and chosen < b - a - 1:
                 chosen += 1
                 end += weight[a + chosen] * values[AT(place[AT(argument[a + chosen])] - base), c]
@@ -160,9 +186,9 @@ def _draw_factors(
     """Draw bits of rows of which nothing is known."""
     for k in range(lo, hi):
         d = AT(order[k])
-        key = node_key(keys[d], slot)
+        key = _node_key(keys[d], slot)
         for e in range(a, b):
-            cells[d, AT(variables[e])] = uniform(key, e - a) < p[e, 1]
+            cells[d, AT(variables[e])] = _uniform(key, e - a) < p[e, 1]
 
 
 @njit(nogil=True)
@@ -182,10 +208,10 @@ def _fill_factors(
     """Fill missing bits: with random ones, or with the likelier ones."""
     for k in range(lo, hi):
         d = AT(order[k])
-        key = node_key(keys[d], slot)
+        key = _node_key(keys[d], slot)
         for e in range(a, b):  # without branches: which cells are missing cannot be foreseen
             v = AT(variables[e])
-            x, drawn = cells[d, v], np.uint8((uniform(key, e - a) if chance else 0.5) < p[e, 1])
+            x, drawn = cells[d, v], np.uint8((_uniform(key, e - a) if chance else 0.5) < p[e, 1])
             cells[d, v] = drawn if x == MISSING else x
 
 
@@ -225,10 +251,10 @@ def _place_ones(missing: Array, m: int, ones: int, key: Any, cells: Array, d: An
     for j in range(m):
         cells[d, AT(missing[j])] = other
     left, place = ones if few else m - ones, 2
-    v = AT(missing[AT(uniform(key, 1) * m)])
+    v = AT(missing[AT(_uniform(key, 1) * m)])
     cells[d, v] = picked if left > 0 else other  # that is all for up to three cells
     while left > 1:
-        v = AT(missing[AT(uniform(key, place) * m)])
+        v = AT(missing[AT(_uniform(key, place) * m)])
         place += 1
         left -= cells[d, v] == other
         cells[d, v] = picked
@@ -255,8 +281,8 @@ def _draw_counts(
         missing[j] = variables[a + j]
     for k in range(lo, hi):
         d = AT(order[k])
-        key = node_key(keys[d], slot)
-        ones = _first_beyond(ends, start, m + 1, uniform(key, 0) * ends[start + m])
+        key = _node_key(keys[d], slot)
+        ones = _first_beyond(ends, start, m + 1, _uniform(key, 0) * ends[start + m])
         _place_ones(missing, m, ones, key, cells, d)
 
 
@@ -293,8 +319,8 @@ def _fill_counts(
         n = b - a - m
         table = triangle_start + (n * (n + 1) >> 1)
         if m and chance:
-            key = node_key(keys[d], slot)
-            u = uniform(key, 0)
+            key = _node_key(keys[d], slot)
+            u = _uniform(key, 0)
             if m == b - a:
                 ones = _first_beyond(ends, start, m + 1, u * ends[start + m])
             else:
@@ -324,11 +350,11 @@ def _draw_trees(
     """Draw the bits of a tree, of rows of which nothing is known."""
     for k in range(lo, hi):
         d = AT(order[k])
-        key = node_key(keys[d], slot)
+        key = _node_key(keys[d], slot)
         for e in range(a, b):
             above = 0 if parents[e] < 0 else 2 * np.int64(cells[d, AT(variables[a + parents[e]])])
             zero, one = p[e, above], p[e, above + 1]
-            cells[d, AT(variables[e])] = uniform(key, places[e]) * (zero + one) < one
+            cells[d, AT(variables[e])] = _uniform(key, places[e]) * (zero + one) < one
 
 
 @njit(nogil=True)
@@ -368,13 +394,13 @@ def _fill_trees(
                 else:
                     below[0, parent] *= max(p[e, 0] * zero, p[e, 1] * one)
                     below[1, parent] *= max(p[e, 2] * zero, p[e, 3] * one)
-        key = node_key(keys[d], slot)
+        key = _node_key(keys[d], slot)
         for e in range(a, b):
             v = AT(variables[e])
             if cells[d, v] == MISSING:
                 above = 0 if parents[e] < 0 else 2 * np.int64(cells[d, AT(variables[a + parents[e]])])
                 zero, one = p[e, above] * below[0, e - a], p[e, above + 1] * below[1, e - a]
-                u = uniform(key, places[e]) * (zero + one) if chance else zero
+                u = _uniform(key, places[e]) * (zero + one) if chance else zero
                 cells[d, v] = u < one
 
 

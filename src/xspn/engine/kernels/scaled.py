@@ -12,8 +12,7 @@ import numpy as np
 from numba import njit
 
 from xspn.core.compilation import kept
-from xspn.engine.kernels.arrays import BEST, COLUMN, COUNT, FACTORS, SUM, TREE, WHOLE
-from xspn.engine.kernels.scaled_arrays import BASE, NONE, STEP, TWO_STEPS
+from xspn.engine.kernels.arrays import BASE, BEST, COLUMN, COUNT, FACTORS, NONE, STEP, SUM, TREE, TWO_STEPS, WHOLE
 from xspn.engine.kernels.up import count_ones
 
 Array = Any

@@ -10,7 +10,7 @@ from typing import Any
 from numba import njit
 
 from xspn.core.compilation import kept
-from xspn.engine.kernels.arrays import COUNT, FACTORS, MISSING, PARTIAL, PRODUCT, SUM, TREE, WHOLE
+from xspn.engine.kernels.arrays import BASE, COUNT, FACTORS, MISSING, NONE, PARTIAL, PRODUCT, STEP, SUM, TREE, WHOLE
 from xspn.engine.kernels.leaves import (
     bernoulli_marginals,
     bernoulli_statistics,
@@ -20,7 +20,6 @@ from xspn.engine.kernels.leaves import (
     whole_tree_statistics,
 )
 from xspn.engine.kernels.scaled import power_of_base, scaled_upward, step_up, tree_messages
-from xspn.engine.kernels.scaled_arrays import BASE, NONE, STEP
 from xspn.engine.kernels.up import count_ones, encode
 
 Array = Any

@@ -11,7 +11,7 @@ from numba import njit
 
 from xspn.core.compilation import kept
 from xspn.engine.kernels.arrays import BEST, COLUMN, COUNT, FACTORS, MISSING, SUM, TREE, WHOLE
-from xspn.engine.kernels.trees import tree_messages, whole_tree
+from xspn.engine.kernels.leaves import tree_messages, whole_tree
 
 Array = Any  # numba infers the types; annotations are for readers
 

@@ -21,7 +21,6 @@ from xspn.learning.blocks.context_search import (
     evidence_of,
     evidence_of_sizes,
 )
-from xspn.learning.blocks.known import KnownBlocks
 from xspn.learning.blocks.laws import log_factorials_to
 from xspn.learning.blocks.mixtures import (
     Plan,
@@ -39,6 +38,7 @@ from xspn.learning.blocks.mixtures import (
 from xspn.learning.blocks.pairs import sums_of_columns, sums_of_rows, telling_variable
 from xspn.learning.blocks.search import MOST_AT_ONCE, blocks_of_bits, log_prior
 from xspn.learning.steps import step
+from xspn.learning.summary import KnownBlocks
 
 Array = Any
 LEAST_RESPONSIBILITY = 1e-3  # a context's blocks do not depend on rows of less than this fraction of the largest

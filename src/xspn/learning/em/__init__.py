@@ -1,7 +1,16 @@
 """Expectation maximization over all weights and leaves of any circuit."""
 
-from xspn.learning.em.fit import Course, EMFit, EMOptions, fit_parameters, refitted
-from xspn.learning.em.weights import fit_mixture_weights, weights_of_likelihoods
+from xspn.learning.em.fit import (
+    Course,
+    EMFit,
+    EMOptions,
+    fit_mixture_weights,
+    fit_parameters,
+    known_device,
+    learning_device,
+    refitted,
+    weights_of_likelihoods,
+)
 
 __all__ = [
     "Course",
@@ -9,6 +18,8 @@ __all__ = [
     "EMOptions",
     "fit_mixture_weights",
     "fit_parameters",
+    "known_device",
+    "learning_device",
     "refitted",
     "weights_of_likelihoods",
 ]

@@ -1,10 +1,16 @@
-"""EM over all weights and leaves of any circuit: passes over the data, which model to keep, when to stop."""
+"""EM over all weights and leaves of any circuit: passes over the data, which model to keep, when to stop.
+
+And EM over the mixture weights of given models alone; and where EM computes: with the library's own kernels, or on a
+device of torch.
+"""
 
 import itertools
 import math
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -25,6 +31,7 @@ ROUNDING = 1e-9  # how much of itself a log-likelihood may lose to rounding
 
 M = TypeVar("M")
 STEP_DECAY = 0.7  # of stepwise EM: step k has size (k + 2)^−decay (Liang and Klein, 2009)
+KNOWN_DEVICES = re.compile(r"cpu|cuda(:\d+)?")  # others lack double precision, or nobody has tried them
 
 
 @dataclass
@@ -290,3 +297,101 @@ def _refuse_impossible(expected: Expected, options: EMOptions) -> None:
             f"X: row {expected.impossible} has probability zero under the circuit, so EM cannot learn from it; "
             "use a smoothing above 0, start from other parameters, or leave the row out"
         )
+
+
+# -- the mixture weights of given models -------------------------------------------------------------------------------
+
+
+def fit_mixture_weights(
+    row_scores: FloatArray, weights: FloatArray, steps: int, prior_rows: float = 0.0, tolerance: float = 0.0
+) -> FloatArray:
+    """Return the mixture weights that make rows most likely; rows that are impossible under all models are ignored.
+
+    Args:
+        row_scores: The log-likelihood of each row by each model: (models, rows).
+        weights: The weight of each row.
+        steps: The largest number of EM's steps.
+        prior_rows: How many rows each model is given beforehand: with little data the weights stay even.
+        tolerance: Stop when no weight changes by more.
+
+    Examples:
+        >>> fit_mixture_weights(np.log([[0.5, 0.5, 0.1], [0.1, 0.1, 0.9]]), np.ones(3), steps=50).round(2).tolist()
+        [0.67, 0.33]
+    """
+    top = row_scores.max(axis=0)
+    possible = np.isfinite(top)
+    if not possible.any():
+        return np.full(len(row_scores), 1.0 / len(row_scores))
+    likelihoods = np.exp(row_scores[:, possible] - top[possible])
+    return weights_of_likelihoods(likelihoods, weights[possible], steps, prior_rows, tolerance)
+
+
+def weights_of_likelihoods(
+    likelihoods: FloatArray, weights: FloatArray, steps: int, prior_rows: float = 0.0, tolerance: float = 0.0
+) -> FloatArray:
+    """Return the same for likelihoods, up to a factor for each row: (models, rows), each row possible under some model.
+
+    Examples:
+        >>> weights_of_likelihoods(np.array([[0.5, 0.1], [0.1, 0.9]]), np.array([2.0, 1.0]), steps=50).round(2).tolist()
+        [0.67, 0.33]
+    """
+    found = np.full(len(likelihoods), 1.0 / len(likelihoods))
+    for _ in range(steps):
+        previous = found
+        found = found * (likelihoods @ (weights / (found @ likelihoods))) + prior_rows
+        found = found / found.sum()
+        if abs(found - previous).max() < tolerance:
+            break
+    return found
+
+
+# -- devices -----------------------------------------------------------------------------------------------------------
+
+
+def known_device(device: str | None) -> None:
+    """Raise unless a device is None or has a name of one that is supported, there or not.
+
+    Examples:
+        >>> known_device("gpu")
+        Traceback (most recent call last):
+        xspn.core.errors.ParameterError: device: expected None, 'cpu', 'cuda', or 'cuda:1' and so on, found 'gpu'
+    """
+    if device is not None and not (isinstance(device, str) and KNOWN_DEVICES.fullmatch(device)):
+        raise ParameterError(f"device: expected None, 'cpu', 'cuda', or 'cuda:1' and so on, found {device!r}")
+
+
+def learning_device(device: str | None) -> str | None:
+    """Return the device of torch to learn on; None for the library's own kernels on the CPU.
+
+    Where torch or the device is missing, a warning says so and learning goes on without it.
+
+    Examples:
+        >>> learning_device(None) is None
+        True
+    """
+    known_device(device)
+    if device is None:
+        return None
+    missing = _missing(device)
+    if missing is None:
+        return device
+    warnings.warn(
+        f"device={device!r}: {missing}; learning goes on with the library's own kernels on the CPU, which is slower",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+def _missing(device: str) -> str | None:
+    """Return what is missing to use a device, in words; None if it can be used."""
+    if find_spec("torch") is None:
+        return "the package torch is not installed (pip install 'xspn[torch]')"
+    import torch
+
+    if device == "cpu":
+        return None
+    if not torch.cuda.is_available():
+        return f"torch {torch.__version__} sees no CUDA device"
+    number, index = torch.cuda.device_count(), int(device.partition(":")[2] or 0)
+    return None if index < number else f"torch sees only {number} CUDA device{'s' if number > 1 else ''}"

@@ -7,9 +7,8 @@ from scipy.special import chdtrc
 
 from xspn.core.arrays import FloatArray
 from xspn.core.checks import one_of, whole_number
-from xspn.learning.deviations import tail
+from xspn.learning.deviations import quadratic, tail
 from xspn.learning.exchangeability.base import TestResult, features, tests
-from xspn.learning.exchangeability.quadratic import quadratic
 from xspn.learning.methods import Can, Method
 from xspn.learning.summary import BinarySummary
 from xspn.learning.table_summary import TableSummary

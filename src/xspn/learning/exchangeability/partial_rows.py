@@ -7,15 +7,20 @@ known row by row, as for whole rows, and add up; only, every column and every pa
 import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.learning.deviations import Cumulants, DeviationPart, Index, largest, needs_largest, sum_of_squares
-from xspn.learning.exchangeability.quadratic import (
+from xspn.learning.deviations import (
     SMALLEST_EIGENVALUE,
+    Cumulants,
+    DeviationPart,
+    Index,
     beyond,
     cumulants_of_cells,
     cumulants_of_pairs,
     explaining,
+    largest,
+    needs_largest,
     possible,
     quadratic,
+    sum_of_squares,
     whitening,
 )
 

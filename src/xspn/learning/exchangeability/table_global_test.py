@@ -25,17 +25,21 @@ from typing import Any
 import numpy as np
 
 from xspn.core.arrays import FloatArray, IntArray
-from xspn.learning.deviations import Cumulants, DeviationPart, Index, largest, needs_largest
-from xspn.learning.exchangeability.base import Features, TestResult, in_parts
-from xspn.learning.exchangeability.partial_rows import partial_parts
-from xspn.learning.exchangeability.quadratic import (
+from xspn.learning.deviations import (
+    Cumulants,
+    DeviationPart,
+    Index,
     beyond,
     cumulants_of_cells,
     cumulants_of_pairs,
     explaining,
+    largest,
+    needs_largest,
     possible,
     quadratic,
 )
+from xspn.learning.exchangeability.base import Features, TestResult, in_parts
+from xspn.learning.exchangeability.partial_rows import partial_parts
 from xspn.learning.table_summary import TableSummary, row_blocks
 
 ALL = slice(None)

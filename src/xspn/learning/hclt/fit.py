@@ -9,7 +9,7 @@ from xspn.core.arrays import FloatArray, IntArray
 from xspn.graph.nodes import Node, Product, Sum
 from xspn.learning.hclt.messages import HCLTTables, expected, log_likelihoods
 from xspn.learning.hclt.tree import BlockTree, CountedRows
-from xspn.learning.mevm.components import nearest_of_random_rows
+from xspn.learning.mevm.fit import nearest_of_random_rows
 from xspn.learning.mevm.partition import BlockPartition
 from xspn.learning.steps import step
 from xspn.leaves import Bernoulli, Exchangeable

@@ -243,7 +243,7 @@ def _start(data: CountedRows, features: Tensor, options: HCLTOptions, rng: np.ra
 def nearest_of_random_rows(
     features: Tensor, weights: FloatArray, n_components: int, rng: np.random.Generator
 ) -> IntArray:
-    """Return the nearest of some random rows for each row; see `xspn.learning.mevm.components`.
+    """Return the nearest of some random rows for each row; see `xspn.learning.mevm.fit`.
 
     It draws the same random numbers in the same order, so that both assign rows in the same way.
     """

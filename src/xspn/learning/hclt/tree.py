@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
 from xspn.core.logspace import log_binomials
 from xspn.learning.mevm.partition import BlockPartition
-from xspn.learning.partial_counts import chances_given_total, seen_and_ones
+from xspn.learning.partial_rows import chances_given_total, seen_and_ones
 from xspn.leaves.chow_liu_tree import information_of_cells, maximum_spanning_tree, parents_first
 
 ENOUGH_ROWS = 20_000  # to tell which blocks go together

@@ -23,7 +23,7 @@ from xspn.learning.leaf_learners.factorized import (
     table_factorized_leaf,
 )
 from xspn.learning.leaf_learners.gaussian import exchangeable_normal
-from xspn.learning.partial_counts import chances_given_total, seen_and_ones
+from xspn.learning.partial_rows import chances_given_total, seen_and_ones
 from xspn.learning.steps import step
 from xspn.learning.table_summary import row_blocks
 from xspn.leaves.base import Smoothing

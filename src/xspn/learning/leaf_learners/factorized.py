@@ -7,7 +7,7 @@ import numpy as np
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.logspace import safe_log
 from xspn.graph.nodes import Node, Product
-from xspn.learning.em.weights import weights_of_likelihoods
+from xspn.learning.em import weights_of_likelihoods
 from xspn.learning.leaf_learners.base import BinaryLeafData, Candidate, LeafOptions, TableLeafData, leaf_learners
 from xspn.learning.leaf_learners.normal_mixtures import normal_mixtures
 from xspn.learning.methods import Can, Method

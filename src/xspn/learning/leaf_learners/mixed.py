@@ -9,7 +9,7 @@ import numpy as np
 from xspn.core.arrays import FloatArray, IntArray
 from xspn.core.logspace import logsumexp_quiet
 from xspn.graph.nodes import Sum
-from xspn.learning.em.weights import fit_mixture_weights
+from xspn.learning.em import fit_mixture_weights
 from xspn.learning.leaf_learners.base import (
     BinaryLeafData,
     Candidate,

@@ -10,7 +10,7 @@ from xspn.core.arrays import FloatArray
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Sum
 from xspn.learning.assembly import Learned
-from xspn.learning.em.weights import fit_mixture_weights
+from xspn.learning.em import fit_mixture_weights
 from xspn.learning.ensemble import joined_trace
 from xspn.learning.source import TrainingData
 

@@ -30,9 +30,8 @@ from xspn.learning.hclt import (
 )
 from xspn.learning.mevm.partition import BlockPartition
 from xspn.learning.policy import Operation
-from xspn.learning.search.budget import SearchBudget, SearchContext
+from xspn.learning.search.budget import SearchBudget, SearchContext, ValidationRows
 from xspn.learning.search.components import Component, ComponentSummary
-from xspn.learning.search.validation import ValidationRows
 from xspn.learning.source import TrainingData
 from xspn.learning.summary import BinarySummary
 from xspn.learning.trace import Trace, TraceEntry

@@ -17,9 +17,8 @@ from xspn.graph.graph import Graph, summarize
 from xspn.graph.nodes import Sum
 from xspn.learning.assembly import Learned
 from xspn.learning.em import EMFit, EMOptions, fit_parameters, refitted
-from xspn.learning.search.budget import SearchContext
+from xspn.learning.search.budget import SearchContext, ValidationRows
 from xspn.learning.search.components import Component, ComponentSummary
-from xspn.learning.search.validation import ValidationRows
 from xspn.learning.source import TrainingData
 from xspn.learning.trace import Trace
 from xspn.leaves.base import Smoothing

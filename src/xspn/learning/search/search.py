@@ -15,10 +15,9 @@ from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.search import hclts, latent_classes, refinement
-from xspn.learning.search.budget import SearchBudget, SearchContext
+from xspn.learning.search.budget import SearchBudget, SearchContext, ValidationRows, validation_split
 from xspn.learning.search.components import Component, ComponentKind, ComponentSummary, mixture_of_components
 from xspn.learning.search.ensembles import Ensembles, EnsembleTrial, best_ensemble
-from xspn.learning.search.validation import ValidationRows, validation_split
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Meter, Progress, heard
 

@@ -1,7 +1,10 @@
-"""What the global test needs to know of rows of which some cells are missing: sums over the rows.
+"""What rows of bits tell of which some cells are missing: the distribution of their count, and the global test's sums.
 
-Given which cells of a row are seen, and how many of them are one, exchangeability makes every arrangement of the ones
-among the seen cells equally likely. So the moments are known row by row, as for whole rows, and add up.
+If the variables of a row are exchangeable and t of n are one, then of m that are seen k are one with hypergeometric
+probability, whichever they are. That is all that is needed to learn the distribution of t.
+
+Given m and k, every arrangement of the ones among the seen cells is equally likely. So the moments that the test needs
+are known row by row, as for whole rows, and add up.
 """
 
 from dataclasses import dataclass, fields
@@ -15,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, cg
 
 from xspn.core.arrays import FloatArray, IntArray
+from xspn.core.logspace import log_binomials
 from xspn.learning.deviations import (
     Cumulants,
     DeviationPart,
@@ -27,7 +31,67 @@ from xspn.learning.deviations import (
     sum_of_squares,
 )
 
+EM_STEPS = 50
+TOLERANCE = 1e-6
 SMALLEST_PART = 1e-9  # of a variance, or of the largest eigenvalue: less is rounding
+
+
+# -- the count of ones -------------------------------------------------------------------------------------------------
+
+
+def seen_and_ones(cells: NDArray[np.float32]) -> tuple[IntArray, IntArray]:
+    """Return the different pairs (cells seen, ones among them) that rows have, and which pair each row has."""
+    seen = (~np.isnan(cells)).sum(axis=1)
+    ones = np.nansum(cells, axis=1).astype(np.int64)
+    width = cells.shape[1] + 1
+    keys, which = np.unique(seen * width + ones, return_inverse=True)  # far faster than unique rows, in the same order
+    return np.column_stack(np.divmod(keys, width)), which.reshape(-1)
+
+
+def chances_given_total(keys: IntArray, n: int) -> FloatArray:
+    """Return P(k ones among m seen | t of n are one) for each pair (m, k) and every t: (pairs, n + 1).
+
+    Examples:
+        >>> chances_given_total(np.array([[1, 1]]), 2).round(6).tolist()  # one of two seen, and it is one
+        [[0.0, 0.5, 1.0]]
+    """
+    t = np.arange(n + 1)
+    table = np.zeros((len(keys), n + 1))
+    for row, (seen, ones) in zip(table, keys.tolist(), strict=True):
+        possible = (t >= ones) & (n - t >= seen - ones)
+        # C(m, k) C(n − m, t − k) / C(n, t)
+        logs = log_binomials(seen)[ones] + log_binomials(n - seen)[t[possible] - ones] - log_binomials(n)[t[possible]]
+        row[possible] = np.exp(logs)
+    return table
+
+
+def likely_totals(cells: NDArray[np.float32], weights: FloatArray) -> FloatArray:
+    """Return how many rows have t ones, for t = 0..n: the maximum-likelihood estimate, by EM."""
+    keys, which = seen_and_ones(cells)
+    of_key = np.asarray(np.bincount(which, weights=weights, minlength=len(keys)), dtype=np.float64)
+    return likely_totals_of_keys(keys, of_key, cells.shape[1])
+
+
+def likely_totals_of_keys(keys: IntArray, of_key: FloatArray, n: int) -> FloatArray:
+    """Return how many rows have t ones, given how many have each pair (cells seen, ones among them).
+
+    Rows of which nothing was seen say nothing, and are distributed as the others.
+    """
+    chances = chances_given_total(keys, n)
+    total = float(of_key.sum())
+    counts = np.full(n + 1, total / (n + 1))
+    for _ in range(EM_STEPS):
+        joint = chances * counts
+        posterior = joint / joint.sum(axis=1, keepdims=True)
+        updated = of_key @ posterior
+        settled = abs(updated - counts).max() < TOLERANCE * max(total, 1.0)
+        counts = updated
+        if settled:
+            break
+    return np.asarray(counts)
+
+
+# -- moments of the global test ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +126,7 @@ class PartialMoments:
     @classmethod
     def of(cls, cells: NDArray[np.float32], weights: FloatArray) -> "PartialMoments":
         """Sum over weighted rows; NaN is missing."""
-        rows = (*_seen_and_ones(cells), weights)
+        rows = (*_indicators(cells), weights)
         sums = (*_of_means(*rows), *_of_pairs(*rows), *_cumulants(*rows[2:]))
         return cls(*sums)
 
@@ -170,7 +234,7 @@ class MomentsOfManyVariables(PartialMoments):
     @classmethod
     def of_rows(cls, cells: NDArray[np.float32], weights: FloatArray, at_once: int) -> "MomentsOfManyVariables":
         """Sum over weighted rows; NaN is missing."""
-        rows = (*_seen_and_ones(cells), weights)
+        rows = (*_indicators(cells), weights)
         none = np.empty((0, 0))
         values = (*_of_means(*rows, pairs=False), none, none, *_cumulants(*rows[2:]))
         sums: dict[str, Any] = dict(zip(SUMS, values, strict=True))
@@ -218,7 +282,7 @@ class MomentsOfManyVariables(PartialMoments):
         return DeviationPart(value, dof, ends.largest(n_members, self._of_pairs) if needs_largest(dof) else None)
 
 
-def _seen_and_ones(cells: NDArray[np.float32]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _indicators(cells: NDArray[np.float32]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return which cells are seen, which are one, and how many are so in each row."""
     missing = np.isnan(cells)
     seen = (~missing).astype(np.float64)
