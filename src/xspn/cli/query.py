@@ -172,6 +172,11 @@ def _ends(own: dict[str, Any]) -> str:
     return f" [{number(own['low'])}, {number(own['high'])}]" if "low" in own else ""
 
 
+def _value(value: float) -> str:
+    """Return a value of a column: a whole number without decimals."""
+    return number(value).removesuffix(".0000")
+
+
 def _factor(value: float) -> str:
     """Return a lift or odds in few digits."""
     if value != value:
@@ -185,7 +190,7 @@ def _line(answer: dict[str, Any], given: bool) -> tuple[str, ...]:
     if answer["kind"] == "mean":
         return (answer["ask"], f"mean {number(answer['mean'])}", f"± {number(answer['deviation'])}", *empty, "")
     if answer["kind"] == "quartiles":
-        low, middle, high = map(number, answer["quartiles"])
+        low, middle, high = map(_value, answer["quartiles"])
         return (answer["ask"], f"median {middle}", f"{low} to {high}", *empty, "")
     values = answer["values"]
     own = values[1] if len(values) == 2 else max(values, key=lambda value: float(value["probability"]))
@@ -205,7 +210,7 @@ def _show(answer: dict[str, Any], given: bool) -> None:
         case "mean":
             say(f"{answer['ask']}: mean {number(answer['mean'])}, deviation {number(answer['deviation'])}")
         case "quartiles":
-            low, middle, high = map(number, answer["quartiles"])
+            low, middle, high = map(_value, answer["quartiles"])
             say(f"{answer['ask']}: median {middle}, half of it from {low} to {high}")
         case "count":
             before = f" (without evidence {number(answer['prior_mean'], 2)})" if given else ""
