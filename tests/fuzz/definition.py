@@ -254,7 +254,9 @@ class Definition:
                 mean[at], spread[np.ix_(at, at)] = leaf_moments(leaf, row[list(leaf.variables)])
             means.append(mean)
             spreads.append(spread)
-        weights, means = np.exp(np.array(logs) - log_sum(logs)), np.array(means)
+        weights = np.exp(np.array(logs) - log_sum(logs))
+        counted = weights > 0  # the spread of another one may be infinite
+        weights, means, spreads = weights[counted], np.array(means)[counted], np.array(spreads)[counted]
         center = means[np.argmax(weights)]  # so that the differences below keep their digits
         mean = center + weights @ (means - center)
         away = means - mean
