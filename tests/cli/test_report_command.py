@@ -62,6 +62,10 @@ def test_contexts_have_names_where_groups_are_told(survey, tmp_path, run):
         (["report", "model.json", "header.csv", "-o", "r.html"], "nothing below it"),
         (["report", "model.json", "survey.csv", "--test", "other.csv", "-o", "r.html"], "lacks the column"),
         (["segments", "model.json", "-o", "rows.csv"], "-o: expected a table"),
+        (
+            ["segments", "model.json", "survey.csv", "-o", "-", "--json"],
+            "-o - and --json: both are for standard output",
+        ),
         (["segments", "model.json", "other.csv"], "lacks the column"),
         (["segments", "model.json", "survey.csv", "-o", "survey.csv"], "would replace what is read"),
         (["segments", "no.json"], "no.json: no such file"),

@@ -96,7 +96,8 @@ def _other(rng, value):
         options = (value[:-1], value + value, value.upper(), value[::-1], f"../{value}", [value])
         return options[int(rng.integers(len(options)))]
     if isinstance(value, list) and value and rng.random() < 0.4:
-        options = (value[::-1], value[:-1], value + deepcopy(value), [value], dict(enumerate(value)), value[0])
+        by_number = {str(i): own for i, own in enumerate(value)}
+        options = (value[::-1], value[:-1], value + deepcopy(value), [value], by_number, value[0])
         return options[int(rng.integers(len(options)))]
     return deepcopy(ODD[int(rng.integers(len(ODD)))])
 

@@ -44,7 +44,8 @@ def normal_log(mean, covariance, row):
     if not seen.any():
         return 0.0
     away, own = row[seen] - mean[seen], covariance[np.ix_(seen, seen)]
-    distance = float(away @ np.linalg.solve(own, away))
+    with np.errstate(over="ignore"):  # so far away that nothing is as far
+        distance = float(away @ np.linalg.solve(own, away))
     return -0.5 * (seen.sum() * np.log(2 * np.pi) + np.linalg.slogdet(own)[1] + distance)
 
 

@@ -35,6 +35,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.output is not None and args.table is None:
         raise ParameterError("-o: expected a table whose rows are told; name it after the model")
+    if args.output == STDOUT and args.json:
+        raise ParameterError("-o - and --json: both are for standard output; name a file for the rows")
     if args.table is not None:
         refuse_two_inputs(args.model, args.table)
     if args.output is not None:
