@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from support.learning import all_assignments, random_table, total_probability
-from xspn import XSPN, Bernoulli, XSPNClassifier
-from xspn.core.errors import DataError, DataTypeError, XSPNError
+from xspn import MEVM, XSPN, Bernoulli, NormalMixture, XSPNClassifier
+from xspn.core.errors import DataError, DataTypeError, ParameterError, XSPNError
 
 BOTH = pytest.mark.parametrize("kind", [XSPN, XSPNClassifier])
 
@@ -221,3 +221,20 @@ def test_one_column_is_one_smoothed_leaf():
     circuit = XSPN(smoothing=0.5).fit([[0], [1], [1]]).circuit_
     assert isinstance(circuit.root, Bernoulli)
     assert circuit.root.p == pytest.approx(2.5 / 4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (XSPN, "n_estimators"),
+        (XSPNClassifier, "n_estimators"),
+        (NormalMixture, "n_estimators"),
+        (NormalMixture, "n_components"),
+        (MEVM, "n_components"),
+        (MEVM, "n_init"),
+        (MEVM, "max_iter"),
+    ],
+)
+def test_numbers_that_no_fit_comes_to_the_end_of_are_refused(kind, name):
+    with pytest.raises(ParameterError, match=f"{name}: expected a whole number of at most"):
+        fit(lambda: kind(**{name: 10**30}), np.tile([0, 1, 1], (6, 1)))

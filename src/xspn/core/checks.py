@@ -14,6 +14,8 @@ from xspn.core.errors import DataError, DataTypeError, ParameterError, with_know
 
 Names = tuple[str, ...]
 LARGEST_WEIGHT = 1e100  # sums and squares of weights must be numbers too
+MOST_MODELS = 100_000  # that one fit learns: members of an ensemble, starts, components
+MOST_PASSES = 1_000_000_000  # of EM over its rows
 
 
 def table(X: Any, n_columns: int | None = None, names: Names | None = None, what: str = "X") -> AnyArray:
@@ -300,10 +302,12 @@ def one_of(name: str, value: Any, known: Collection[Any]) -> None:
         raise ParameterError(f"{name}: expected one of {', '.join(map(repr, known))}, found {value!r}")
 
 
-def whole_number(name: str, value: Any, least: int) -> None:
-    """Refuse anything but a whole number that is large enough."""
+def whole_number(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Refuse anything but a whole number that is large enough, and not too large."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError(f"{name}: expected a whole number of at least {least}, found {value!r}")
+    if most is not None and value > most:
+        raise ParameterError(f"{name}: expected a whole number of at most {most:,}, found {value!r:.60}")
 
 
 def number_between(name: str, value: Any, least: float, most: float) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xspn.core.checks import whole_number
+from xspn.core.checks import MOST_MODELS, whole_number
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import child_seed
 from xspn.data.frames import dask_module
@@ -298,7 +298,7 @@ def learn_out_of_core(
         progress: Called with how much is done, and of how much.
         limits: How much may be in one process; those of Dask's configuration by default.
     """
-    whole_number("n_estimators", n_circuits, 1)
+    whole_number("n_estimators", n_circuits, 1, MOST_MODELS)
     config = config.settled(evidence_serves=False)
     if config.by_evidence:
         raise ParameterError(

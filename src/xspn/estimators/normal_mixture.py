@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from xspn.circuit import Circuit
-from xspn.core.checks import whole_number
+from xspn.core.checks import MOST_MODELS, whole_number
 from xspn.core.random import RandomState, generator
 from xspn.data.table import Table
 from xspn.estimators.base import DensityEstimator, all_or_nothing, in_memory
@@ -79,8 +79,8 @@ class NormalMixture(DensityEstimator):
             sample_weight: How often each row counts.
         """
         if self.n_components is not None:
-            whole_number("n_components", self.n_components, 1)
-        whole_number("n_estimators", self.n_estimators, 1)
+            whole_number("n_components", self.n_components, 1, MOST_MODELS)
+        whole_number("n_estimators", self.n_estimators, 1, MOST_MODELS)
         own = self._training_table(in_memory(X, "X"))
         weights = self._row_weights(sample_weight, len(own))
         refuse_if_too_large(len(own), own.domains)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from xspn._version import __version__
 from xspn.circuit import Circuit
 from xspn.core.arrays import AnyArray
-from xspn.core.checks import known_names, one_of, whole_number
+from xspn.core.checks import MOST_MODELS, known_names, one_of, whole_number
 from xspn.core.errors import DataError, ParameterError
 from xspn.core.random import RandomState, generator
 from xspn.data.frames import is_out_of_core
@@ -271,7 +271,7 @@ class XSPN(SegmentTransformer, LearnerParameters):
             refuse_if_too_large(len(own), own.domains)
             data = training_data(own, weights, config.merges_rows)
         seed = int(generator(self.random_state).integers(2**63 - 1))
-        whole_number("n_estimators", self.n_estimators, 1)
+        whole_number("n_estimators", self.n_estimators, 1, MOST_MODELS)
         only_scored = X_valid is None or (self.quality == "fast" and is_out_of_core(X_valid))
         valid = None if only_scored else self._validation_rows(X_valid)
         if self.quality == "fast":

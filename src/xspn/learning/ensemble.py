@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 
-from xspn.core.checks import whole_number
+from xspn.core.checks import MOST_MODELS, whole_number
 from xspn.core.errors import ParameterError
 from xspn.core.random import child_seed
 from xspn.graph.graph import Graph, from_records
@@ -40,7 +40,7 @@ def learn_ensemble(
     `others`, several circuits are learned with different settings, in turn. What `learn_members` has found for the
     first ones need not be learned again: it may be given as `known`.
     """
-    whole_number("n_estimators", n_circuits, 1)
+    whole_number("n_estimators", n_circuits, 1, MOST_MODELS)
     check_n_jobs(n_jobs)
     if n_circuits == 1:
         # Where joblib's loops run on a cluster, its workers are many and none of them is a thread of this process.

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from xspn.core.arrays import AnyArray, FloatArray, IntArray
-from xspn.core.checks import Names, is_real_number, weights_of_rows, whole_number
+from xspn.core.checks import MOST_PASSES, Names, is_real_number, weights_of_rows, whole_number
 from xspn.core.errors import DataError, EvidenceError, ParameterError
 from xspn.core.random import RandomState, generator
 from xspn.engine import Automatic, Backend, Program, compile_graph
@@ -114,8 +114,8 @@ class EMOptions:
     batch_size: int | None = None
 
     def __post_init__(self) -> None:
-        whole_number("n_iter", self.n_iter, 0)
-        whole_number("patience", self.patience, 1)
+        whole_number("n_iter", self.n_iter, 0, MOST_PASSES)
+        whole_number("patience", self.patience, 1, MOST_PASSES)
         if self.batch_size is not None:
             whole_number("batch_size", self.batch_size, 1)
         if not is_real_number(self.tolerance) or not self.tolerance >= 0:

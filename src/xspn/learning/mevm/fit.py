@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xspn.core.arrays import FloatArray
-from xspn.core.checks import is_real_number, smoothing_mass, whole_number
+from xspn.core.checks import MOST_MODELS, MOST_PASSES, is_real_number, smoothing_mass, whole_number
 from xspn.core.errors import ParameterError
 from xspn.core.logspace import logsumexp_quiet
 from xspn.engine import Program, compile_graph, upward
@@ -52,9 +52,9 @@ class MEVMOptions:
 
     def __post_init__(self) -> None:
         if self.n_components is not None:
-            whole_number("n_components", self.n_components, 1)
-        whole_number("n_init", self.n_init, 1)
-        whole_number("max_iter", self.max_iter, 1)
+            whole_number("n_components", self.n_components, 1, MOST_MODELS)
+        whole_number("n_init", self.n_init, 1, MOST_MODELS)
+        whole_number("max_iter", self.max_iter, 1, MOST_PASSES)
         smoothing_mass(self.smoothing)
         if self.structure not in get_args(Structure):
             raise ParameterError(f"structure: expected one of {get_args(Structure)}, found {self.structure!r}")
