@@ -1,10 +1,10 @@
 """Inference on learned circuits, against a yardstick and against other libraries.
 
-XSPN_DATA=../shared/data python benchmarks/inference.py             # rows a second, and ratios to the yardstick
-XSPN_DATA=../shared/data python benchmarks/inference.py queries     # processor time of other queries, in scorings
-XSPN_DATA=../shared/data python benchmarks/inference.py peers       # other libraries, see benchmarks/inference_peers
-XSPN_DATA=../shared/data python benchmarks/inference.py circuits F  # save the circuits in F, for inference_gpu.py
-XSPN_DATA=../shared/data python benchmarks/inference.py F           # as the first, with the circuits in F
+    XSPN_DATA=../shared/data python benchmarks/inference.py            # rows a second, and ratios to the yardstick
+    XSPN_DATA=../shared/data python benchmarks/inference.py queries    # processor time of other queries, in scorings
+    XSPN_DATA=../shared/data python benchmarks/inference.py peers      # other libraries: benchmarks/inference_peers
+    XSPN_DATA=../shared/data python benchmarks/inference.py circuits --folder F   # save them, for inference_gpu.py
+    XSPN_DATA=../shared/data python benchmarks/inference.py --folder F            # as the first, with those in F
 
 The yardstick is `np.exp` on a float64 array of rows × edges, in one thread. Circuits are learned with the defaults,
 alone and as a bagged ensemble of twenty.
@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from harness import BESIDE, least_seconds, verdict
+from harness import least_seconds, parser, verdict
 from threadpoolctl import threadpool_limits
 
 from xspn import XSPN, Bernoulli, Circuit, datasets, load, save
@@ -215,16 +215,20 @@ def save_circuits(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if "XSPN_DATA" not in os.environ and BESIDE.is_dir():
-        os.environ["XSPN_DATA"] = str(BESIDE)
+    own = parser(__doc__, ("throughput", "queries", "peers", "circuits"), default=("throughput",))
+    own.add_argument("--folder", type=Path, help="of saved circuits (default: they are learned)")
+    args = own.parse_args()
+    if "circuits" in args.parts and args.folder is None:
+        own.error("circuits: expected a --folder to save them in")
     print(f"Python {sys.version.split()[0]}, numpy {np.__version__}, {all_cores()} cores\n")
     with threadpool_limits(1):
-        if sys.argv[1:2] == ["circuits"]:
-            save_circuits(Path(sys.argv[2]))
-        elif sys.argv[1:2] == ["peers"]:
-            peers()
-        elif sys.argv[1:2] == ["queries"]:
-            queries(Path(sys.argv[2]) if len(sys.argv) > 2 else None)
-        else:
-            throughput(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
-            memory()
+        for part in args.parts:
+            if part == "circuits":
+                save_circuits(args.folder)
+            elif part == "peers":
+                peers()
+            elif part == "queries":
+                queries(args.folder)
+            else:
+                throughput(args.folder)
+                memory()

@@ -1,7 +1,7 @@
 """Rows per second of the torch back end on an accelerator, for circuits that `benchmarks/inference.py` has saved.
 
-python benchmarks/inference.py circuits FOLDER      # where the data is
-python benchmarks/inference_gpu.py FOLDER           # where the accelerator is
+python benchmarks/inference.py circuits --folder FOLDER  # where the data is
+python benchmarks/inference_gpu.py FOLDER                # where the accelerator is
 
 The fraction of memory bandwidth is that of the least traffic of a pass over levels, in which every value is written
 once and read once for each edge, against the bandwidth of a large copy on the same device.

@@ -199,7 +199,10 @@ def _sums_of_clusters(rows: PartialRows, filled: FloatArray, clusters: IntArray)
 
 
 def _best_start(rows: PartialRows, n_components: int | None, seed: int) -> Start:
-    """Return the number of components, if it is not given, and the start that make held-out rows most probable."""
+    """Return the number of components, if it is not given, and the start that make held-out rows most probable.
+
+    How alike components are is what makes held-out categories most probable, if there are any beside numbers.
+    """
     emphases = EMPHASES if len(rows.sizes) else EMPHASES[:1]
     if n_components is not None and (n_components == 1 or len(emphases) == 1):
         return Start(n_components)
