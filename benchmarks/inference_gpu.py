@@ -3,6 +3,8 @@
 python benchmarks/inference.py circuits --folder FOLDER  # where the data is
 python benchmarks/inference_gpu.py FOLDER                # where the accelerator is
 
+Completions (`mpe`) and samples are checked row by row against the compiled kernels of the CPU.
+
 The fraction of memory bandwidth is that of the least traffic of a pass over levels, in which every value is written
 once and read once for each edge, against the bandwidth of a large copy on the same device.
 """
@@ -89,6 +91,31 @@ def measure(name: str, circuit: Circuit, X: np.ndarray, bandwidth: float) -> lis
     return found
 
 
+def completions(name: str, circuit: Circuit, X: np.ndarray) -> dict[str, object]:
+    """Rows completed and sampled a second, on the device and by all cores, and how many rows come out otherwise."""
+    rng = np.random.default_rng(1)
+    rows = X[rng.integers(len(X), size=1 << 15)].astype(np.float64)
+    half = np.where(rng.random(rows.shape) < 0.5, np.nan, rows)
+    device, cpu = circuit.to(device="cuda"), circuit.to()
+    asked = {
+        "mpe": lambda on: on.mpe(half).values,
+        "sample": lambda on: on.sample(len(rows), random_state=0),
+        "sample given": lambda on: on.sample(given=half, random_state=0),
+    }
+    found: dict[str, object] = {"circuit": name}
+    for query, ask in asked.items():
+        own, expected = (np.asarray(ask(on)).reshape(len(rows), -1) for on in (device, cpu))
+        other = int((own != expected).any(axis=1).sum())
+        speeds = [len(rows) / best_of(3, lambda ask=ask, on=on: ask(on)) for on in (device, cpu)]
+        found[query] = {"rows_per_second": speeds[0], "cpu_rows_per_second": speeds[1], "other_rows": other}
+        print(
+            f"{name:<15}{query:<13}{speeds[0]:>13,.0f} rows/s, all CPU cores {speeds[1]:>13,.0f}; "
+            f"{other} of {len(rows):,} rows otherwise",
+            flush=True,
+        )
+    return found
+
+
 def main(folder: Path) -> None:
     bandwidth = copy_bandwidth()
     name = torch.cuda.get_device_name()
@@ -97,6 +124,7 @@ def main(folder: Path) -> None:
     for path in sorted(folder.glob("*.json")):
         data = np.load(folder / f"{path.stem.split('-')[0]}.npy")
         found += measure(path.stem, load(path), data, bandwidth)
+        found.append(completions(path.stem, load(path), data))
     target = Path(os.environ.get("OUT", folder))
     report = {"device": name, "bandwidth": bandwidth, "torch": torch.__version__, "batch": BATCH, "results": found}
     (target / "gpu.out").write_text(json.dumps(report, indent=1))

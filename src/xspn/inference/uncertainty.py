@@ -20,7 +20,7 @@ from statistics import NormalDist
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import block_diag, csr_array
 
 from xspn.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from xspn.core.checks import Names, is_finite_number, is_real_number
@@ -179,6 +179,16 @@ class _Split:
             yield step, np.maximum(squares - total**2, 0.0)
 
 
+class _Part(NamedTuple):
+    """Some of many questions, on the way to their variances."""
+
+    rows: FloatArray
+    asked: Any  # coefficients: (questions, rows), sparse
+    found: FloatArray  # so far, without the inflation
+    alone: list[int]  # leaves that are evaluated one by one
+    reached: FloatArray  # the flow into them: (leaves, rows)
+
+
 class DeltaMethod:
     """Variances of log-probabilities under the posterior of a circuit's parameters.
 
@@ -186,61 +196,71 @@ class DeltaMethod:
         graph: The circuit.
         program: The same, compiled.
         counts: The rows behind its nodes.
+        leaf_flows: What leads to its leaves, where that is known already.
     """
 
-    def __init__(self, graph: Graph, program: Program, counts: NodeCounts) -> None:
-        self.graph, self.program, self.counts = graph, program, counts
-
-    @cached_property
-    def _leaf_flows(self) -> _LeafFlows:
-        return _LeafFlows(self.graph, self.program)
+    def __init__(
+        self, graph: Graph, program: Program, counts: NodeCounts, leaf_flows: _LeafFlows | None = None
+    ) -> None:
+        self.program, self.counts = program, counts
+        self.leaf_flows = _LeafFlows(graph, program) if leaf_flows is None else leaf_flows
 
     @cached_property
     def _together(self) -> list[tuple[list[int], Any]]:
         """Leaves that are evaluated at once, by their places, and the function; None for leaves on their own."""
         families: dict[type[Leaf], list[int]] = {}
-        for place, leaf in enumerate(self._leaf_flows.leaves):
+        for place, leaf in enumerate(self.leaf_flows.leaves):
             if leaf.n_parameters:
                 families.setdefault(type(leaf), []).append(place)
         return [
-            (places, family.sensitivity_together([self._leaf_flows.leaves[place] for place in places]))
+            (places, family.sensitivity_together([self.leaf_flows.leaves[place] for place in places]))
             for family, places in families.items()
         ]
 
-    def variances(self, rows: FloatArray, coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log P of each row, and the variance of Σ coefficient · log P(row) for each question.
+    def variances(self, rows: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """Return the variance of Σ coefficient · log P(row) for each question.
 
         Args:
             rows: Rows of codes, NaN where a value is summed out: (rows, variables).
             coefficients: (questions, rows); a row of probability zero must have none.
         """
-        block, asked = RowBlock(rows), csr_array(coefficients)  # a question is about a few of the rows
-        values, split = upward(self.program, block), _Split(asked)
-        reached = self._leaf_flows(flows(self.program, values, see=split))
+        return self.total([self.by_sums(rows, upward(self.program, RowBlock(rows)), coefficients)])
+
+    def by_sums(self, rows: FloatArray, values: FloatArray, coefficients: FloatArray) -> "_Part":
+        """Return what sums, and leaves that are evaluated at once, add to the variances; `values` are of a pass up."""
+        asked = csr_array(coefficients)  # a question is about a few of the rows
+        split = _Split(asked)
+        reached = self.leaf_flows(flows(self.program, values, see=split))
         found, behind = np.zeros(len(coefficients)), self.counts.rows + 1
         for step, own in split:
             found += (own / behind[step.nodes][:, None]).sum(axis=0)
+        alone: list[int] = []
         for places, function in self._together:
-            if function is not None:
-                own = asked @ (reached[places] * function(rows)).T
-                found += (own**2 / behind[self._leaf_flows.nodes[places]]).sum(axis=1)
+            if function is None:
+                alone += places
                 continue
-            for place in places:
-                found += self._of_leaf(place, rows, reached[place], asked) / behind[self._leaf_flows.nodes[place]]
+            own = asked @ (reached[places] * function(rows)).T
+            found += (own**2 / behind[self.leaf_flows.nodes[places]]).sum(axis=1)
         if self.counts.is_ensemble:
             found += self._spread(values, coefficients)
-        return values[self.program.root], found * self.counts.inflation
+        return _Part(rows, asked, found, alone, reached[alone])
 
-    def _of_leaf(self, place: int, rows: FloatArray, reached: FloatArray, asked: Any) -> FloatArray:
-        leaf = self._leaf_flows.leaves[place]
-        own = rows[:, list(leaf.variables)]
-        told = np.flatnonzero((reached > 0) & ~np.isnan(own).all(axis=1))
-        if not len(told):
-            return np.zeros(asked.shape[0])
-        told_of_leaf = reached[told, None] * leaf.sensitivity(own[told])
-        derivatives = np.zeros((len(rows), told_of_leaf.shape[1]))
-        derivatives[told] = told_of_leaf
-        return np.asarray(((asked @ derivatives) ** 2).sum(axis=1))
+    def total(self, parts: "Sequence[_Part]") -> FloatArray:
+        """Return variances, with what all other leaves add: each is asked once, about the rows of all parts."""
+        rows, asked = np.concatenate([own.rows for own in parts]), block_diag([own.asked for own in parts], "csr")
+        found, behind = np.concatenate([own.found for own in parts]), self.counts.rows + 1
+        reached = np.concatenate([own.reached for own in parts], axis=1)
+        unseen = np.isnan(rows)
+        for place, flow in zip(parts[0].alone, reached, strict=True):
+            leaf = self.leaf_flows.leaves[place]
+            columns = list(leaf.variables)
+            told = np.flatnonzero((flow > 0) & ~unseen[:, columns].all(axis=1))
+            if len(told):
+                derivatives = flow[told, None] * leaf.sensitivity(rows[told[:, None], columns])
+                of_rows = np.zeros((len(rows), derivatives.shape[1]))
+                of_rows[told] = derivatives
+                found += ((asked @ of_rows) ** 2).sum(axis=1) / behind[self.leaf_flows.nodes[place]]
+        return np.asarray(found * self.counts.inflation)
 
     def _spread(self, values: FloatArray, coefficients: FloatArray) -> FloatArray:
         """Return the variance of the mean of an ensemble's members, each by its weight given the rows of a question."""
@@ -271,7 +291,7 @@ class DeltaMethod:
         for row, known in enumerate(np.asarray(evidence, dtype=np.float64)):
             chosen = [int(v) for v in asked if np.isnan(known[v]) and self.program.cardinalities[v]]
             for part, rows, coefficients in self._completions(known, table[row], chosen):
-                found = np.sqrt(self.variances(rows, coefficients)[1])
+                found = np.sqrt(self.variances(rows, coefficients))
                 out[row, [v for v, _ in part], [value for _, value in part]] = found
         return out
 
@@ -372,7 +392,7 @@ def count_rows(
         rows /= len(starts)
         rows[-1] = float(weights[counted].sum())  # weights of members are not fitted to rows
     plain = NodeCounts(rows * scale, 1.0, is_ensemble)
-    delta = DeltaMethod(graph, program, plain)
+    delta = DeltaMethod(graph, program, plain, reach)
     if X_new is None:
         factor = _inflation(delta, np.asarray(X[counted], dtype=np.float64), weights[counted] * scale, False, rng)
     else:
@@ -388,15 +408,17 @@ def _inflation(delta: DeltaMethod, X: FloatArray, weights: FloatArray, new: bool
     model was fitted to these rows its own variance comes off, because then it is part of both.
     """
     program = delta.program
-    if not len(X) or any(len(leaf.variables) > WIDEST for leaf in delta._leaf_flows.leaves):
+    if not len(X) or any(len(leaf.variables) > WIDEST for leaf in delta.leaf_flows.leaves):
         return 1.0
     asked = _questions_of_rows(program, X, weights, rng)
     found: list[FloatArray] = []
+    parts: list[_Part] = []
     at_once = max(1, min(CELLS // (2 * program.n_slots), ROW_CELLS // max(1, X.shape[1])))
     while part := list(islice(asked, at_once)):
         rows = np.concatenate([own.rows for own in part])
         ends = np.cumsum([len(own.rows) for own in part])
-        logs = upward(program, RowBlock(rows))[program.root]
+        values = upward(program, RowBlock(rows))
+        logs = values[program.root]
         coefficients, p = np.zeros((len(part), len(rows))), np.zeros(len(part))
         for place, (own, stop) in enumerate(zip(part, ends.tolist(), strict=True)):
             logs_of_values = logs[stop - len(own.rows) : stop]
@@ -407,12 +429,11 @@ def _inflation(delta: DeltaMethod, X: FloatArray, weights: FloatArray, new: bool
         cases = n * p * (1 - p)
         kept = cases > FEWEST_CASES
         if kept.any():
-            of_model = delta.variances(rows, coefficients[kept])[1]
-            away = (hits[kept] - n[kept] * p[kept]) / cases[kept]
-            found.append(np.stack([away, 1 / cases[kept], of_model]))
+            parts.append(delta.by_sums(rows, values, coefficients[kept]))
+            found.append(np.stack([(hits[kept] - n[kept] * p[kept]) / cases[kept], 1 / cases[kept]]))
     if sum(own.shape[1] for own in found) < FEWEST_QUESTIONS:
         return 1.0
-    away, of_table, of_model = np.concatenate(found, axis=1)
+    (away, of_table), of_model = np.concatenate(found, axis=1), delta.total(parts)
     expected = of_table + of_model if new else np.maximum(of_table - of_model, 0.0)
     z = NormalDist().inv_cdf(0.5 + MEASURED_LEVEL / 2)
     needed = 1 + np.maximum((away / z) ** 2 - expected, 0.0) / np.maximum(of_model, np.finfo(float).tiny)

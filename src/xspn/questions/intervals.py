@@ -87,7 +87,7 @@ def _by_completions(delta: DeltaMethod, posterior: Posterior, event: Event) -> f
         return 0.0
     parts = [np.exp(own[live] - np.logaddexp.reduce(own[live])) for own, live in zip(logs, possible, strict=True)]
     rows = np.concatenate([own[live] for own, live in zip(sides, possible, strict=True)])  # type: ignore[index]
-    return float(np.sqrt(delta.variances(rows, np.concatenate([parts[0], -parts[1]])[None])[1][0]))
+    return float(np.sqrt(delta.variances(rows, np.concatenate([parts[0], -parts[1]])[None])[0]))
 
 
 def completions(event: Event, known: FloatArray, schema: Schema) -> FloatArray | None:
