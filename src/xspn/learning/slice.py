@@ -14,7 +14,7 @@ import numpy as np
 from xspn.core.arrays import BoolArray, IntArray
 from xspn.core.errors import ParameterError
 from xspn.learning.clustering import Split, clusterings
-from xspn.learning.clustering.contexts import joined_by_contexts, several_contexts, worth_splitting
+from xspn.learning.clustering.contexts import several_contexts, worth_splitting
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult, tests
@@ -268,6 +268,8 @@ class BinarySlice(SliceInMemory[BinarySummary], BitSlice):
         groups, blocks = super().groups_of_blocks(), self.exchangeable_blocks()
         if len(groups) in (1, len(blocks)):
             return groups
+        from xspn.learning.blocks.joining import joined_by_contexts  # takes numba along
+
         return joined_by_contexts(*self.summary.complete_rows(), groups, blocks)
 
     def instead_of_product(self, config: LearnConfig, connected: Sequence[IntArray]) -> Candidate | None:

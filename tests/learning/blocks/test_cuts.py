@@ -5,8 +5,8 @@ import pytest
 
 from xspn import XSPN
 from xspn.learning.blocks.contexts import one_context
+from xspn.learning.blocks.joining import joined_by_contexts
 from xspn.learning.blocks.search import halves, residual_pairs
-from xspn.learning.clustering.contexts import joined_by_contexts
 from xspn.paper.datasets.planted import planted
 
 
