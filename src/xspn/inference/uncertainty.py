@@ -34,6 +34,8 @@ from xspn.leaves.posterior import dirichlet
 
 CELLS = 1 << 18  # slots × rows of a pass, of which there are a dozen tables
 ROW_CELLS = 1 << 15  # columns × questions that are evaluated together
+PART_CELLS = 1 << 20  # of rows, and of flows into leaves that are asked one by one, kept until they are
+LEAF_CELLS = 1 << 17  # rows × parameters of a leaf that is asked
 COUNTED_CELLS, TABLE_CELLS = 1 << 24, 1 << 24  # slots × rows, and cells, that are counted
 FEWEST_COUNTED, MOST_COUNTED = 500, 20_000  # rows: of more a sample stands for all
 QUESTIONS, FEWEST_QUESTIONS = 400, 20  # by which the inflation is measured
@@ -247,7 +249,7 @@ class DeltaMethod:
 
     def total(self, parts: "Sequence[_Part]") -> FloatArray:
         """Return variances, with what all other leaves add: each is asked once, about the rows of all parts."""
-        rows, asked = np.concatenate([own.rows for own in parts]), block_diag([own.asked for own in parts], "csr")
+        rows, asked = np.concatenate([own.rows for own in parts]), block_diag([own.asked for own in parts], "csc")
         found, behind = np.concatenate([own.found for own in parts]), self.counts.rows + 1
         reached = np.concatenate([own.reached for own in parts], axis=1)
         unseen = np.isnan(rows)
@@ -255,11 +257,12 @@ class DeltaMethod:
             leaf = self.leaf_flows.leaves[place]
             columns = list(leaf.variables)
             told = np.flatnonzero((flow > 0) & ~unseen[:, columns].all(axis=1))
-            if len(told):
-                derivatives = flow[told, None] * leaf.sensitivity(rows[told[:, None], columns])
-                of_rows = np.zeros((len(rows), derivatives.shape[1]))
-                of_rows[told] = derivatives
-                found += ((asked @ of_rows) ** 2).sum(axis=1) / behind[self.leaf_flows.nodes[place]]
+            own: Any = 0.0
+            at_once = max(1, LEAF_CELLS // leaf.n_parameters)
+            for some in np.split(told, range(at_once, len(told), at_once)):
+                derivatives = leaf.sensitivity(rows[some[:, None], columns]) if len(some) else np.zeros((0, 1))
+                own = own + asked[:, some] @ (flow[some, None] * derivatives)
+            found += (own**2).sum(axis=1) / behind[self.leaf_flows.nodes[place]]
         return np.asarray(found * self.counts.inflation)
 
     def _spread(self, values: FloatArray, coefficients: FloatArray) -> FloatArray:
@@ -412,6 +415,7 @@ def _inflation(delta: DeltaMethod, X: FloatArray, weights: FloatArray, new: bool
         return 1.0
     asked = _questions_of_rows(program, X, weights, rng)
     found: list[FloatArray] = []
+    of_model: list[FloatArray] = []
     parts: list[_Part] = []
     at_once = max(1, min(CELLS // (2 * program.n_slots), ROW_CELLS // max(1, X.shape[1])))
     while part := list(islice(asked, at_once)):
@@ -431,12 +435,17 @@ def _inflation(delta: DeltaMethod, X: FloatArray, weights: FloatArray, new: bool
         if kept.any():
             parts.append(delta.by_sums(rows, values, coefficients[kept]))
             found.append(np.stack([(hits[kept] - n[kept] * p[kept]) / cases[kept], 1 / cases[kept]]))
+        if sum(own.rows.size + own.reached.size for own in parts) > PART_CELLS:
+            of_model.append(delta.total(parts))
+            parts.clear()
+    if parts:
+        of_model.append(delta.total(parts))
     if sum(own.shape[1] for own in found) < FEWEST_QUESTIONS:
         return 1.0
-    (away, of_table), of_model = np.concatenate(found, axis=1), delta.total(parts)
-    expected = of_table + of_model if new else np.maximum(of_table - of_model, 0.0)
+    (away, of_table), variances = np.concatenate(found, axis=1), np.concatenate(of_model)
+    expected = of_table + variances if new else np.maximum(of_table - variances, 0.0)
     z = NormalDist().inv_cdf(0.5 + MEASURED_LEVEL / 2)
-    needed = 1 + np.maximum((away / z) ** 2 - expected, 0.0) / np.maximum(of_model, np.finfo(float).tiny)
+    needed = 1 + np.maximum((away / z) ** 2 - expected, 0.0) / np.maximum(variances, np.finfo(float).tiny)
     return float(np.clip(np.quantile(needed, MEASURED_LEVEL), 1.0, LARGEST_INFLATION))
 
 

@@ -7,7 +7,7 @@ from scipy.special import gammaln, xlogy
 import xspn.learning.blocks.contexts as contexts_module
 from support.blocks import evidence_of_block, log_prior_of, partition_of_labels
 from support.learning import all_assignments, exchangeable_table, random_table
-from xspn.learning.blocks.contexts import _Search, find_contexts, one_context
+from xspn.learning.blocks.contexts import _Search, find_contexts, fit_contexts, one_context
 from xspn.paper.datasets.planted import planted
 
 
@@ -165,7 +165,10 @@ def test_the_blocks_and_the_rows_of_planted_contexts_are_found(rng):
     own = [partition_of_labels(context.label) for context in found.contexts]
     assert sorted(own, key=len) == [whole, two]
     second = found.responsibilities[:, own.index(two)]
-    assert np.mean((second > 0.5) == kind) > 0.97
+    known = fit_contexts(table, np.ones(1000), np.eye(2)[kind])  # from the truth
+    assert found.evidence > known.evidence - 0.01
+    assert np.mean((second > 0.5) == (known.responsibilities[:, 1] > 0.5)) > 0.995
+    assert np.mean((second > 0.5) == kind) > 0.95
 
 
 @pytest.mark.parametrize("rows", [5, 100, 1000])

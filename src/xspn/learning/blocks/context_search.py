@@ -87,8 +87,11 @@ class ContextSearch(ABC, Generic[C, P]):
         """Return the two halves of a context, by the best of several starts, for all rows; None if none pays."""
 
     @abstractmethod
-    def started_anew(self, found: ContextMixture[C], rng: np.random.Generator) -> ContextMixture[C] | None:
-        """Fit one context more from random rows: where two are mixed in all contexts alike, none gains by a split."""
+    def shaken(self, found: ContextMixture[C], rng: np.random.Generator) -> ContextMixture[C] | None:
+        """Return contexts of more evidence from other starts, None if there are none.
+
+        Where rows of two contexts are mixed in several alike, no split gains.
+        """
 
     @abstractmethod
     def columns(self) -> FloatArray:
@@ -100,10 +103,10 @@ class ContextSearch(ABC, Generic[C, P]):
         while len(found.contexts) < most:
             larger, untried = self.with_splits(found, untried, rng)
             if larger is None:
-                larger = self.started_anew(found, rng)
-                untried = [True] * (len(found.contexts) + 1)
-            if larger is None:
-                break
+                larger = self.shaken(found, rng)
+                if larger is None:
+                    break
+                untried = [True] * len(larger.contexts)
             found = larger
         if len(found.contexts) > 1:
             found = max(found, self.fit_all(found.responsibilities), key=evidence_of)

@@ -51,9 +51,11 @@ MOST_TRIAL_ROWS = 4_000  # in which a context is split
 MOST_TOLD = 500  # variables of which a variable may tell
 TOLERANCE = 1e-5  # of EM, in nats per row
 TRIAL_PASSES, PASSES, ROUNDS = 6, 8, 2
-RANDOM_STARTS, STARTS_ANEW = 2, 4
+RANDOM_STARTS = 2
+FEW_CELLS, FEW_ROUNDS = 48_000, 4  # of rows in which every start of a split gets blocks of its own
+SHAKES, MOST_SHAKEN, MOST_SHAKEN_ROWS = 6, 12, 1_000
+ROWS_PER_VARIABLE = 10  # for contexts to be shaken
 NO_BLOCKS = np.zeros(0, dtype=np.int64)
-MOST_STARTED_ANEW = 6  # from random rows; with more contexts such starts hardly ever win
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,13 +348,17 @@ class _Search(ContextSearch[Context, IntArray]):
             return None
         whole, own = self.part(weights)
         part = whole.sample(MOST_TRIAL_ROWS)
-        starts = [start for start in part.starts(context, rng) if part.has_all(start)]
+        starts, rounds = [start for start in part.starts(context, rng) if part.has_all(start)], FEW_ROUNDS
         if not starts:
             return None
-        # The best of them with the blocks of the whole gets blocks of its own.
-        rough = best_of((part.with_blocks(context.label, start) for start in starts), evidence_of)
         least = part.fitted(context.label, part.weights).evidence + LEAST_GAIN
-        best = part.fit(rough.responsibilities, TRIAL_PASSES, self.rounds, least=least - WITHIN_REACH)
+        if (
+            self.rounds == 1 or part.bits.size > FEW_CELLS
+        ):  # only the best of them with the blocks of the whole gets blocks of its own
+            rough = best_of((part.with_blocks(context.label, start) for start in starts), evidence_of)
+            starts, rounds = [rough.responsibilities], self.rounds
+        fitted = (part.fit(start, TRIAL_PASSES, rounds, least=least - WITHIN_REACH) for start in starts)
+        best = best_of(fitted, evidence_of)
         if best.evidence < least:
             by_frequency = part.split_by_frequency(context)
             if by_frequency is None or by_frequency[1].evidence < least:
@@ -368,23 +374,30 @@ class _Search(ContextSearch[Context, IntArray]):
         halves[own] = best.responsibilities
         return replace(best, responsibilities=halves)
 
-    def started_anew(self, found: Mixture, rng: np.random.Generator) -> Mixture | None:
-        """Fit one context more from random rows: where two are mixed in all contexts alike, none gains by a split."""
-        k = len(found.contexts) + 1
-        if not 2 < k <= MOST_STARTED_ANEW:  # two halves of all rows have been tried
+    def shaken(self, found: Mixture, rng: np.random.Generator) -> Mixture | None:
+        """Cut all contexts in two at random, fit these, and merge what belongs together, until that gains.
+
+        Only where rows are many for so many variables: of few, any contexts are a guess.
+        """
+        part, k = self.sample(MOST_SHAKEN_ROWS), len(found.contexts)
+        may_gain = 1 < k <= MOST_SHAKEN and self.total >= ROWS_PER_VARIABLE * self.bits.shape[1]
+        if not may_gain or part.bits.size > FEW_CELLS:
             return None
-        part = self.sample(MOST_TRIAL_ROWS)
-        alone = part.context()
-        features = part.counts_of(alone)
-        starts = [part.nearest_of(part.bits if s % 2 else features, k, rng) for s in range(STARTS_ANEW)]
-        starts = [start for start in starts if part.has_all(start)]
-        if starts and self.rounds == 1:  # the best of them, as in a split, has to do
-            starts = [best_of((part.with_blocks(alone.label, own) for own in starts), evidence_of).responsibilities]
-        fitted = [part.fit(start, PASSES, self.rounds) for start in starts]
-        best = best_of(fitted, evidence_of) if fitted else found
-        if part is not self:
-            best = self._em(list(best.contexts), PASSES)
-        return best if best.evidence > found.evidence else None
+        now = found if part is self else part._em(list(found.contexts), PASSES)
+        # Rows that are alike stand next to each other: they go to the same half, as one of their weight would.
+        of_row = np.cumsum((np.diff(part.words, axis=0, prepend=part.words[:1]) != 0).any(axis=1))
+        for _ in range(SHAKES):
+            side = rng.integers(2, size=of_row[-1] + 1)[of_row]
+            halves = np.eye(2 * k)[2 * np.argmax(now.responsibilities, axis=1) + side]
+            best = part.merged(part.fit_all(halves[:, part.weights @ halves > 0]))
+            if best.evidence < now.evidence + LEAST_GAIN:
+                continue
+            if part is not self:
+                rough = self._em(list(best.contexts), PASSES)
+                best = self.fit(rough.responsibilities, PASSES, 1, [context.label for context in best.contexts])
+            if best.evidence > found.evidence + LEAST_GAIN:
+                return best
+        return None
 
     def starts(self, context: Context, rng: np.random.Generator) -> list[FloatArray]:
         """Return several ways to split the rows in two.

@@ -222,7 +222,7 @@ class _Search(ContextSearch[BlockProduct, Structure]):
     def _gain(self, halves: Mixture, context: BlockProduct) -> float:
         return halves.evidence - self.rows.evidence(context.structure, self.weights)
 
-    def started_anew(self, found: Mixture, rng: np.random.Generator) -> Mixture | None:
+    def shaken(self, found: Mixture, rng: np.random.Generator) -> Mixture | None:
         """Fit one context more from random rows: where two are mixed in all contexts alike, none gains by a split."""
         k = len(found.contexts) + 1
         if not 2 < k <= MOST_STARTED_ANEW:  # two halves of all rows have been tried
