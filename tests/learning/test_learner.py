@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.learning import all_assignments, learned, random_table, total_probability, two_clusters
-from xspn import Bernoulli, Exchangeable, Product, Sum
+from xspn import XSPN, Bernoulli, ChowLiu, Exchangeable, Product, Sum
 from xspn.circuit import Circuit
 from xspn.data.table import Table
 from xspn.io import to_json
@@ -295,3 +295,13 @@ def test_categories_of_unequal_frequency_are_learned_from_one_hot_rows():
     circuit, trace = learned(train, min_instances=200)
     assert trace.entries[0].test.p_value < 1e-9
     assert circuit.log_likelihood(test).mean() > truth - 0.02  # with one leaf for all it is 0.06 below
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_chain_is_no_exchangeable_block_even_where_no_smaller_blocks_have_more_evidence(seed):
+    links = np.array([[0.48, 0.48], [0.14, 0.68], [0.12, 0.63], [0.36, 0.86]])
+    truth = Circuit(ChowLiu(range(4), [-1, 0, 1, 2], links))
+    model = XSPN(random_state=seed).fit(truth.sample(5000, random_state=seed))
+    assert [type(node) for node in model.circuit_.graph.nodes] == [ChowLiu]
+    fresh = truth.sample(5000, random_state=100 + seed)
+    assert model.score(fresh) > truth.log_likelihood(fresh).mean() - 0.005

@@ -14,6 +14,7 @@ from xspn.leaves.bernoulli import Bernoulli
 from xspn.leaves.exchangeable import Exchangeable
 
 ROWS = 10.0
+CHOICE = ROWS * np.log(ROWS / 2 / (ROWS + 1))  # which of two equal clusters each row is in, told by all others
 
 
 def record(variables, operation, total=ROWS, **fields):
@@ -48,7 +49,7 @@ def product(variables, children):
 
 def of_sum(extra, score=0.0):
     """A sum of two leaves with scores −20 and −30; the leaf beside it has their score, or more by `extra`."""
-    own = -50 + score + ROWS * np.log(0.5)  # five rows in each
+    own = -50 + score + CHOICE  # five rows in each
     price = PRICE * (5 - 2)  # two leaves of two parameters each and a weight, or two parameters
     return [
         mixture([0, 1], [1, 2], own - price + extra, score=score),
@@ -89,7 +90,7 @@ def test_sums_below_are_judged_first():
         ]
 
     inner_leaf = of_sum(5.0)[0].instead_score
-    at = -1 + inner_leaf + ROWS * np.log(0.5) - PRICE * (5 - 2)
+    at = -1 + inner_leaf + CHOICE - PRICE * (5 - 2)
     assert [r.operation.name for r in pruned(nested(5.0, at - 1e-6))] == ["CLUSTER", "UNIVARIATE", "PRUNED"]
     assert [r.operation.name for r in pruned(nested(5.0, at + 1e-6))] == ["PRUNED"]
 

@@ -168,7 +168,7 @@ def _branches(records: list[Record]) -> dict[int, Branch]:
 def pruned(records: list[Record]) -> list[Record]:
     """Replace each sum or product by the leaf that stands beside it, unless its score pays for its parameters.
 
-    The score of a product is the sum of its factors', that of a sum the scores of its clusters, weighted rows included,
+    The score of a product is the sum of its factors', that of a sum the scores of its clusters, weights left one out, too,
     with the entropy of the responsibilities. Records come parents first, so that children are judged before them.
     """
     scores, sizes = np.zeros(len(records)), np.zeros(len(records), dtype=np.int64)
@@ -182,7 +182,8 @@ def pruned(records: list[Record]) -> list[Record]:
         sizes[index] = sizes[record.children].sum() + sum(n_parameters_of(leaf) for own in record.extra for leaf in own)
         if record.weights is not None:
             totals = np.array([records[child].total for child in record.children])
-            scores[index] += float(totals @ np.log(record.weights))
+            others = totals / (totals.sum() + len(totals) - 1)  # a row's own context, told by all others
+            scores[index] += float(totals @ np.log(np.maximum(others, np.finfo(float).tiny)))
             sizes[index] += len(record.weights) - 1
         if record.cut is not None:  # the price of naming a variable, which the edges of a Chow-Liu leaf pay too
             scores[index] -= float(np.log(len(record.task.variables)))

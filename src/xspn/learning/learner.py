@@ -82,10 +82,14 @@ class Actions:
         return record
 
     def _hold_together(self, record: Record, slice: Slice) -> None:
-        """Make one exchangeable leaf; by evidence, unless several contexts, each with blocks of its own, have more."""
+        """Make one exchangeable leaf; by evidence, unless several contexts, or a Chow-Liu tree, have more."""
         leaf, task = slice.exchangeable(self.config), record.task
         by_evidence = self.config.by_evidence and task.known is not Dependence.ONE_CONTEXT
         split = slice.contexts(task.seed) if by_evidence else None
+        if split is None and self.config.by_evidence and slice.tree_has_more_evidence():
+            record.operation, record.note = Operation.NO_SPLIT, ""
+            self._learn_leaf(record, slice)
+            return
         if split is None:
             _finish(record, slice, leaf)
             return

@@ -14,7 +14,7 @@ import numpy as np
 from xspn.core.arrays import BoolArray, IntArray
 from xspn.core.errors import ParameterError
 from xspn.learning.clustering import Split, clusterings
-from xspn.learning.clustering.contexts import several_contexts, worth_splitting
+from xspn.learning.clustering.contexts import evidence_of_tree, several_contexts, worth_splitting
 from xspn.learning.config import LearnConfig
 from xspn.learning.data import BinaryData
 from xspn.learning.exchangeability.base import TestResult, tests
@@ -72,6 +72,10 @@ class Slice(ABC):
     def gain_of_blocks(self) -> float:
         """Return how much more evidence these blocks have than variables that stand alone, in nats."""
         raise ParameterError(NO_EVIDENCE)
+
+    def tree_has_more_evidence(self) -> bool:
+        """Whether a Chow-Liu tree has more evidence than these blocks: a chain, say, that looks exchangeable."""
+        return False
 
     def groups_of_blocks(self) -> list[IntArray]:
         """Return the groups of such blocks that no dependence connects, in the order of their first variable."""
@@ -254,6 +258,10 @@ class BinarySlice(SliceInMemory[BinarySummary], BitSlice):
     def block_of_each(self) -> IntArray | None:
         """Return the block of each variable."""
         return self.summary.exchangeable_blocks.label
+
+    def tree_has_more_evidence(self) -> bool:
+        """Compare the blocks with the tree of most mutual information."""
+        return evidence_of_tree(self.summary) > self.summary.exchangeable_blocks.evidence
 
     def split(self, config: LearnConfig, seed: int) -> Split | None:
         """Run the clustering that the configuration names."""

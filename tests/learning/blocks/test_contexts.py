@@ -7,6 +7,7 @@ from scipy.special import gammaln, xlogy
 import xspn.learning.blocks.contexts as contexts_module
 from support.blocks import evidence_of_block, log_prior_of, partition_of_labels
 from support.learning import all_assignments, exchangeable_table, random_table
+from xspn import Circuit
 from xspn.learning.blocks.contexts import _Search, find_contexts, fit_contexts, one_context
 from xspn.paper.datasets.planted import planted
 
@@ -232,3 +233,13 @@ def test_rows_without_weight_change_nothing():
     found = find_contexts(with_others, np.append(np.ones(400), np.zeros(50)), seed=0)
     assert len(found.contexts) == len(expected.contexts) == 2
     assert found.evidence == pytest.approx(expected.evidence)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5, 7, 9, 17])
+def test_contexts_of_few_variables_are_found_where_no_split_of_all_rows_gains(seed):
+    """Three contexts of a dozen variables look like one as long as two halves have the blocks of the whole."""
+    truth = planted("contexts", 12, random_state=seed)
+    bits, weights = truth.sample(1000, random_state=1000 + seed).astype(np.uint8), np.ones(1000)
+    logs = np.log(truth.root.weights) + np.stack([Circuit(c).log_likelihood(bits) for c in truth.root.children], axis=1)
+    known = fit_contexts(bits, weights, np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)))
+    assert find_contexts(bits, weights, seed).evidence > known.evidence - 3

@@ -18,8 +18,8 @@ WIDEST_TREE = 2048  # variables of a tree that competes by evidence; of more it 
 def chow_liu_leaf(data: BinaryLeafData, variables: IntArray, options: LeafOptions) -> Candidate:
     """Return the tree of largest mutual information.
 
-    The leave-one-out score takes the tree as given, which flatters it; choosing it is paid for by log n for each edge,
-    the price of naming a parent.
+    The leave-one-out score takes the tree as given, which flatters it; choosing one of n^(n − 2) is paid for by the
+    logarithm of that.
     """
     if len(variables) == 1:
         return factorized_leaf(data, variables, options)
@@ -33,7 +33,7 @@ def chow_liu_leaf(data: BinaryLeafData, variables: IntArray, options: LeafOption
     table = np.maximum(np.array([[total - n11 - n10 - n01, n10], [n01, n11]]), 0.0)  # (parent's value, own, child)
     of_edges = data.leave_one_out(table, alpha / 2, table.sum(axis=1, keepdims=True) + alpha)
     of_bits = data.leave_one_out(np.array([total - ones, ones]), alpha, total + 2 * alpha)  # (value, variable)
-    price = len(children) * float(np.log(data.own.n)) / max(data.own.total, 1.0)
+    price = (data.own.n - 2) * float(np.log(data.own.n)) / max(data.own.total, 1.0)
     leave_one_out = _along_edges(data.own.rows()[0], children, above, of_edges, of_bits) - price
     return Candidate("chow_liu", tree, leave_one_out + _of_bit(data.own.rows()[0][:, root], of_bits[:, root]))
 
