@@ -168,7 +168,7 @@ def _branches(records: list[Record]) -> dict[int, Branch]:
 def pruned(records: list[Record]) -> list[Record]:
     """Replace each sum or product by the leaf that stands beside it, unless its score pays for its parameters.
 
-    The score of a product is the sum of its factors', that of a sum the scores of its clusters, weights left one out, too,
+    The score of a product is the sum of its factors', that of a sum the scores of its clusters and weights,
     with the entropy of the responsibilities. Records come parents first, so that children are judged before them.
     """
     scores, sizes = np.zeros(len(records)), np.zeros(len(records), dtype=np.int64)
