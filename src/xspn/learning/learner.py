@@ -86,11 +86,10 @@ class Actions:
         leaf, task = slice.exchangeable(self.config), record.task
         by_evidence = self.config.by_evidence and task.known is not Dependence.ONE_CONTEXT
         split = slice.contexts(task.seed) if by_evidence else None
-        if split is None and self.config.by_evidence and slice.tree_has_more_evidence():
-            record.operation, record.note = Operation.NO_SPLIT, ""
-            self._learn_leaf(record, slice)
-            return
         if split is None:
+            other = slice.leaf(self.config) if self.config.by_evidence and slice.tree_has_more_evidence() else leaf
+            if priced(slice.score(other), other) > priced(slice.score(leaf), leaf):
+                record.operation, record.detail, leaf = Operation.NO_SPLIT, other.name, other
             _finish(record, slice, leaf)
             return
         record.operation = Operation.CLUSTER

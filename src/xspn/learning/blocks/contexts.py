@@ -53,7 +53,7 @@ TOLERANCE = 1e-5  # of EM, in nats per row
 TRIAL_PASSES, PASSES, ROUNDS = 6, 8, 2
 RANDOM_STARTS = 2
 FEW_CELLS, FEW_ROUNDS = 48_000, 4  # of rows in which every start of a split gets blocks of its own
-SHAKES, MOST_SHAKEN, MOST_SHAKEN_ROWS = 6, 12, 1_000
+SHAKES, MOST_SHAKEN, MOST_SHAKEN_ROWS = 6, 12, 1_000  # in a row without a gain; contexts; rows
 ROWS_PER_VARIABLE = 10  # for contexts to be shaken
 NO_BLOCKS = np.zeros(0, dtype=np.int64)
 
@@ -352,9 +352,8 @@ class _Search(ContextSearch[Context, IntArray]):
         if not starts:
             return None
         least = part.fitted(context.label, part.weights).evidence + LEAST_GAIN
-        if (
-            self.rounds == 1 or part.bits.size > FEW_CELLS
-        ):  # only the best of them with the blocks of the whole gets blocks of its own
+        if self.rounds == 1 or part.bits.size > FEW_CELLS:
+            # Only the best of them with the blocks of the whole gets blocks of its own.
             rough = best_of((part.with_blocks(context.label, start) for start in starts), evidence_of)
             starts, rounds = [rough.responsibilities], self.rounds
         fitted = (part.fit(start, TRIAL_PASSES, rounds, least=least - WITHIN_REACH) for start in starts)
