@@ -56,6 +56,8 @@ class SearchBudget:
         most_hclts: How many at most: twice as many are tried as long as validation rows promise to gain by it.
         hclt_cells: The largest number of entries of all transition matrices, times rows, of an HCLT.
         hclts_cells: The same of all HCLTs together, where more than `hclts` are tried.
+        continuous: How many continuous mixtures are fitted, for bits.
+        continuous_parameters: The largest number of parameters of each, about.
         classes: Numbers of classes to try for mixtures of independent columns, for bits.
         class_starts: How many of these mixtures, from different starts, are averaged.
     """
@@ -81,6 +83,8 @@ class SearchBudget:
     most_hclts: int = 1
     hclt_cells: float = 1e10
     hclts_cells: float = 1.6e11
+    continuous: int = 0
+    continuous_parameters: float = 2e6
     classes: tuple[int, ...] = ()
     class_starts: int = 4
 
@@ -125,6 +129,7 @@ BUDGETS = {
         hclt_states=(8, 16, 32, 64),
         hclts=8,
         most_hclts=32,
+        continuous=4,
     ),
 }
 

@@ -17,7 +17,7 @@ from xspn.learning.source import TrainingData
 SMALLEST_WEIGHT = 0.02
 PASSES = 200  # of EM over a few weights, which costs next to nothing
 
-ComponentKind = Literal["ensemble", "evidence", "copies", "hclts", "classes"]
+ComponentKind = Literal["ensemble", "evidence", "copies", "hclts", "continuous", "classes"]
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class ComponentSummary:
 
     Attributes:
         kind: A bagged "ensemble" of circuits, one of circuits learned by "evidence", EM-refined perturbed "copies" of
-            one circuit, "hclts", which are hidden Chow-Liu trees over exchangeable blocks, or mixtures of "classes" in
-            which columns are independent.
+            one circuit, "hclts", which are hidden Chow-Liu trees over exchangeable blocks, "continuous" mixtures of
+            trees or blocks, or mixtures of "classes" in which columns are independent.
         number: How many of them.
         setting: The setting that validation rows chose for them, in words.
         weight: The mixture weight of all of them together.

@@ -131,7 +131,7 @@ def best_hclts(context: SearchContext, seed: int) -> Component | None:
 
     alphas = budget.smoothings_of_em(context.config)
     jobs = []
-    for tested in _partitions(data, context.config) if budget.hclt_states else ():
+    for tested in tested_partitions(data, context.config) if budget.hclt_states else ():
         states = [k for k in budget.hclt_states if _is_small_enough(data, len(tested), k, budget)]
         if states:
             blocks = _Blocks.of(data, tested)
@@ -195,7 +195,8 @@ def _with_others(
     return done
 
 
-def _partitions(data: BinaryData, config: LearnConfig) -> list[tuple[TestedBlock, ...]]:
+def tested_partitions(data: BinaryData, config: LearnConfig) -> list[tuple[TestedBlock, ...]]:
+    """Return all variables as single blocks, and what the global test finds exchangeable, if anything."""
     n = data.shape[1]
     singletons = tuple((block, None) for block in singleton_blocks(n))
     if config.exchangeability is None:

@@ -14,7 +14,7 @@ from xspn.graph.graph import Graph
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
-from xspn.learning.search import hclts, latent_classes, refinement
+from xspn.learning.search import continuous, hclts, latent_classes, refinement
 from xspn.learning.search.budget import SearchBudget, SearchContext, ValidationRows, validation_split
 from xspn.learning.search.components import Component, ComponentKind, ComponentSummary, mixture_of_components
 from xspn.learning.search.ensembles import Ensembles, EnsembleTrial, best_ensemble
@@ -85,6 +85,7 @@ class _Search:
         ways = len({setting.by_evidence for setting in self.settings})  # of which each has a large ensemble
         self.n_steps = len(self.settings) + self.ensembles.most_trials(self.settings) + ways * (1 + refit)
         self.n_steps += refinement.number_of_fits(context, refit) + hclts.number_of_fits(context, refit)
+        self.n_steps += continuous.number_of_fits(context, refit)
         self.n_steps += latent_classes.number_of_fits(context, refit)
         told = None if progress is None else lambda done, of: progress(min(done, of - 1), of)
         self.meter = Meter(told, self.n_steps)
@@ -146,6 +147,7 @@ class _Search:
             refinement.best_copies(self.context, singles, child_seed(self.seed, 2)),
             hclts.best_hclts(self.context, child_seed(self.seed, 3)),
             latent_classes.best_latent_classes(self.context, child_seed(self.seed, 4)),
+            continuous.best_continuous(self.context, child_seed(self.seed, 5)),
         )
         return [component for component in found if component is not None]
 
