@@ -1,4 +1,4 @@
-"""Continuous mixtures: what is optimized is what the circuit says, slopes are right, and latent dimensions are found."""
+"""Continuous mixtures: the circuit says what was optimized, slopes are right, and latent dimensions are found."""
 
 from itertools import product
 
@@ -76,7 +76,7 @@ def test_slopes_are_those_of_the_log_probability(which: int) -> None:
     layout = BlockIndicators.of(counted.sizes, tree)
     seen = layout.of_rows(counted)
     rng = np.random.default_rng(0)
-    logits = rng.normal(size=(3, layout.n_parameters))
+    logits = rng.normal(size=(layout.n_parameters, 3))
     responsibilities = rng.dirichlet(np.ones(3), size=len(rows))
 
     def value(at: np.ndarray) -> float:

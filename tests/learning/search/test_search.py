@@ -47,6 +47,8 @@ FEW = {
     "hclt_states": (2, 4),
     "hclts": 4,
     "most_hclts": 4,
+    "continuous": 2,
+    "continuous_passes": 1,
 }  # quick
 
 

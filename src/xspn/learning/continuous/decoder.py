@@ -43,12 +43,12 @@ class Decoder:
             own[...] = before
 
     def layers(self, points: Matrix) -> list[Matrix]:
-        """Return the points, what each hidden layer makes of them, and the output last."""
+        """Return the points, what each hidden layer makes of them, and last the output, a point a column."""
         found = [points]
         for weights, bias in zip(self._weights[:-1], self._biases[:-1], strict=True):
             linear = found[-1] @ weights + bias
             found.append(np.where(linear > 0, linear, LEAK * linear))
-        found.append(found[-1] @ self._weights[-1] + self._biases[-1])
+        found.append(np.asarray(self._weights[-1].T @ found[-1].T + self._biases[-1][:, None], dtype=np.float32))
         return found
 
     def ascend(self, layers: Sequence[Matrix], slopes: Matrix, step: float) -> None:
@@ -56,10 +56,10 @@ class Decoder:
 
         Args:
             layers: What `layers` returned for the points.
-            slopes: The derivatives of what is to grow by the output.
+            slopes: The derivatives of what is to grow by the output: (outputs, points).
             step: The length of the step, about what each parameter changes by.
         """
-        of_weights, of_biases, back = [], [], slopes
+        of_weights, of_biases, back = [], [], slopes.T
         for k in reversed(range(len(self._weights))):
             of_weights.append(layers[k].T @ back)
             of_biases.append(back.sum(axis=0))

@@ -162,13 +162,13 @@ def _overall_logits(layout: BlockIndicators, rows: SeenRows) -> Matrix:
 def _decoded(decoder: Decoder, layout: BlockIndicators, points: Matrix) -> Components:
     """Return the components that belong to points, a little of each distribution spread evenly."""
     rough = layout.components(decoder.layers(points)[-1])
-    sizes = np.array(layout.sizes)[layout.blocks]
+    sizes = np.array(layout.sizes)[layout.blocks][:, None]
     chances = (1 - SOFTENED) * rough.chances.astype(np.float64) + SOFTENED / (sizes + 1)
-    zero = 1.0 - np.add.reduceat(chances, layout.starts, axis=1)
-    logits = np.log(chances / np.maximum(zero, SOFTENED / (sizes.max() + 1) / 2)[:, layout.blocks])
+    zero = 1.0 - np.add.reduceat(chances, layout.starts, axis=0)
+    logits = np.log(chances / np.maximum(zero, SOFTENED / (sizes.max() + 1) / 2)[layout.blocks])
     beside = (1 - SOFTENED) * rough.chances_beside.astype(np.float64) + SOFTENED / 2
-    coupling = np.log(beside / (1 - beside)) - logits[:, layout.children]
-    return layout.components(np.hstack([logits, coupling]).astype(np.float32))
+    coupling = np.log(beside / (1 - beside)) - logits[layout.children]
+    return layout.components(np.vstack([logits, coupling]).astype(np.float32))
 
 
 def row_scores(fitted: FittedContinuous, rows: CountedRows) -> FloatArray:
@@ -182,7 +182,7 @@ def _logs(components: Components, rows: SeenRows) -> FloatArray:
         part = rows.take(np.arange(start, min(start + ROWS_AT_ONCE, len(rows.weights))))
         joint = components.log_probs(part)
         top = joint.max(axis=1)
-        sums = np.exp(joint - top[:, None]).sum(axis=1) / len(components.chances)
+        sums = np.exp(joint - top[:, None]).sum(axis=1) / joint.shape[1]
         found.append(top + np.log(sums.astype(np.float64)) - part.log_arrangements)
     return np.concatenate(found)
 
@@ -199,7 +199,7 @@ def circuit_of(fitted: FittedContinuous, blocks: BlockPartition) -> Node:
     given[layout.children] = np.arange(len(layout.children))
     nodes: list[Node] = []
     for own, beside in zip(
-        components.chances.astype(np.float64), components.chances_beside.astype(np.float64), strict=True
+        components.chances.T.astype(np.float64), components.chances_beside.T.astype(np.float64), strict=True
     ):
         parts: list[Node] = []
         for b, (start, size) in enumerate(zip(layout.starts.tolist(), layout.sizes, strict=True)):

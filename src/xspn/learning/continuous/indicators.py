@@ -32,6 +32,7 @@ class BlockIndicators:
     blocks: IntArray = field(init=False)  # the block of each indicator
     children: IntArray = field(init=False)  # indicators of variables with a parent, those of one parent side by side
     above: IntArray = field(init=False)  # the indicators of their parents
+    first_children: IntArray = field(init=False)  # where in `children` those of each parent begin
 
     def __post_init__(self) -> None:
         starts = np.cumsum(self.sizes) - np.array(self.sizes)
@@ -42,6 +43,7 @@ class BlockIndicators:
         object.__setattr__(self, "blocks", np.repeat(np.arange(len(self.sizes)), self.sizes))
         object.__setattr__(self, "children", starts[children])
         object.__setattr__(self, "above", starts[parents[children]])
+        object.__setattr__(self, "first_children", np.unique(self.above, return_index=True)[1])
 
     @classmethod
     def of(cls, sizes: tuple[int, ...], tree: BlockTree | None = None) -> "BlockIndicators":
@@ -76,25 +78,30 @@ class BlockIndicators:
         )
 
     def components(self, logits: Matrix) -> "Components":
-        """Return components with some natural parameters: (components, parameters)."""
-        own, coupling = logits[:, : self.width], logits[:, self.width :]
+        """Return components with some natural parameters: (parameters, components)."""
+        own, coupling = logits[: self.width], logits[self.width :]
         if self.width == len(self.sizes):
-            log_partition = np.logaddexp(np.float32(0), own)
+            log_partition, chances = _of_bits(own)
         else:
-            top = np.maximum(np.maximum.reduceat(own, self.starts, axis=1), np.float32(0))
-            shifted = np.exp(own - top[:, self.blocks])
-            log_partition = top + np.log(np.exp(-top) + np.add.reduceat(shifted, self.starts, axis=1))
-        chances = np.exp(own - log_partition[:, self.blocks])
+            top = np.maximum(np.maximum.reduceat(own, self.starts, axis=0), np.float32(0))
+            shifted = np.exp(own - top[self.blocks])
+            total = np.exp(-top) + np.add.reduceat(shifted, self.starts, axis=0)
+            log_partition, chances = top + np.log(total), shifted / total[self.blocks]
         if len(self.children) == 0:
-            return Components(self, logits, log_partition, chances, chances[:, :0])
-        beside = logits[:, self.children] + coupling
-        log_partition_beside = np.logaddexp(np.float32(0), beside)
+            return Components(self, logits, log_partition, chances, chances[:0])
+        log_partition_beside, chances_beside = _of_bits(own[self.children] + coupling)
         # Where the parent is one, the child has another partition function: that counts for the parent's indicator.
         natural = logits.copy()
-        difference = log_partition[:, self.blocks[self.children]] - log_partition_beside
-        parents, first = np.unique(self.above, return_index=True)
-        natural[:, parents] += np.add.reduceat(difference, first, axis=1)
-        return Components(self, natural, log_partition, chances, np.exp(beside - log_partition_beside))
+        difference = log_partition[self.blocks[self.children]] - log_partition_beside
+        natural[self.above[self.first_children]] += np.add.reduceat(difference, self.first_children, axis=0)
+        return Components(self, natural, log_partition, chances, chances_beside)
+
+
+def _of_bits(logits: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the logarithms of the partition functions of single variables, and the chances of a one."""
+    small = np.exp(-np.abs(logits))
+    total = 1 + small
+    return np.maximum(logits, 0) + np.log(total), np.where(logits > 0, np.ones_like(small), small) / total
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,14 +128,14 @@ class SeenRows:
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """Distributions over rows.
+    """Distributions over rows, one a column: indicators are picked by rows, which lie together in memory.
 
     Attributes:
         layout: What their parameters are of.
-        natural: What each indicator adds to the log-probability of a row: (components, parameters).
-        log_partition: Of each block; of children, where the parent is zero: (components, blocks).
-        chances: The probability of each count but zero, given that the parent is zero: (components, indicators).
-        chances_beside: That of each child being one, given that the parent is one: (components, children).
+        natural: What each indicator adds to the log-probability of a row: (parameters, components).
+        log_partition: Of each block; of children, where the parent is zero: (blocks, components).
+        chances: The probability of each count but zero, given that the parent is zero: (indicators, components).
+        chances_beside: That of each child being one, given that the parent is one: (children, components).
     """
 
     layout: BlockIndicators
@@ -139,26 +146,24 @@ class Components:
 
     def log_probs(self, rows: SeenRows) -> Matrix:
         """Return the log-probabilities of the rows' counts, but for their arrangements: (rows, components)."""
-        found = rows.indicators @ self.natural.T
+        found = rows.indicators @ self.natural
         if rows.seen is None:
-            found -= self.log_partition.sum(axis=1)
+            found -= self.log_partition.sum(axis=0)
         else:
-            found -= rows.seen @ self.log_partition.T
+            found -= rows.seen @ self.log_partition
         return np.asarray(found)
 
     def slopes(self, rows: SeenRows, responsibilities: Matrix) -> Matrix:
         """Return the derivatives of the log-probability by the logits: what was seen less what was expected."""
         layout = self.layout
-        observed = responsibilities.T @ rows.indicators
+        found: Matrix = rows.indicators.T @ responsibilities
+        beside = found[layout.above]
         if rows.seen is None:
-            total = np.broadcast_to(responsibilities.sum(axis=0)[:, None], self.chances.shape)
+            found[: layout.width] -= responsibilities.sum(axis=0) * self.chances
         else:
-            total = (responsibilities.T @ rows.seen)[:, layout.blocks]
-        found = observed.copy()
-        found[:, : layout.width] -= total * self.chances
+            found[: layout.width] -= (rows.seen.T @ responsibilities)[layout.blocks] * self.chances
         if len(layout.children):
-            beside = observed[:, layout.above]
             expected_beside = beside * self.chances_beside
-            found[:, layout.children] += beside * self.chances[:, layout.children] - expected_beside
-            found[:, layout.width :] -= expected_beside
+            found[layout.children] += beside * self.chances[layout.children] - expected_beside
+            found[layout.width :] -= expected_beside
         return found

@@ -53,11 +53,13 @@ class SearchBudget:
         em_parameters: The largest number of parameters, for tables of few rows.
         hclt_states: Numbers of latent states to try for each block of an HCLT.
         hclts: How many HCLTs are mixed, with the number of latent states that is best.
-        most_hclts: How many at most: twice as many are tried as long as validation rows promise to gain by it.
+        most_hclts: How many at most: twice as many are tried as long as the mixture with the other components promises
+            to gain by it on validation rows.
         hclt_cells: The largest number of entries of all transition matrices, times rows, of an HCLT.
         hclts_cells: The same of all HCLTs together, where more than `hclts` are tried.
-        continuous: How many continuous mixtures are fitted, for bits.
+        continuous: How many continuous mixtures are fitted at most, for bits.
         continuous_parameters: The largest number of parameters of each, about.
+        continuous_passes: The number of passes over the rows that each is fitted in.
         classes: Numbers of classes to try for mixtures of independent columns, for bits.
         class_starts: How many of these mixtures, from different starts, are averaged.
     """
@@ -85,6 +87,7 @@ class SearchBudget:
     hclts_cells: float = 1.6e11
     continuous: int = 0
     continuous_parameters: float = 2e6
+    continuous_passes: int = 20
     classes: tuple[int, ...] = ()
     class_starts: int = 4
 
@@ -127,9 +130,9 @@ BUDGETS = {
         both_structures=True,
         copies=(10, 40),
         hclt_states=(8, 16, 32, 64),
-        hclts=8,
+        hclts=2,
         most_hclts=32,
-        continuous=4,
+        continuous=8,
     ),
 }
 

@@ -24,12 +24,19 @@ from xspn.learning.data import BinaryData
 from xspn.learning.hclt import CountedRows, chow_liu_tree, singleton_blocks
 from xspn.learning.mevm.partition import BlockPartition
 from xspn.learning.search.budget import SearchContext
-from xspn.learning.search.components import Component, ComponentSummary
+from xspn.learning.search.components import (
+    Component,
+    ComponentSummary,
+    averaged,
+    doubled_while_it_gains,
+    score_of_mixture,
+)
 from xspn.learning.search.hclts import tested_partitions
 from xspn.learning.source import TrainingData
 from xspn.learning.trace import Trace
 
 MOST_COMPONENTS, FEWEST_COMPONENTS = 8192, 256
+MOST_REPEATED = 3.0  # times as many passes where rows repeat
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +73,16 @@ def number_of_fits(context: SearchContext, refit: bool) -> int:
     """Return how many mixtures are fitted at most; `refit` counts the final fits to all rows."""
     if not (context.budget.continuous and isinstance(context.data, BinaryData)):
         return 0
-    return len(_structures(context, context.data)) + context.budget.continuous * (1 + refit) - 1
+    structures = 3 if context.config.exchangeability is not None else 2
+    return structures + context.budget.continuous * (1 + refit) - 1
 
 
-def best_continuous(context: SearchContext, seed: int) -> Component | None:
-    """Return continuous mixtures of the structure that one of them is best with; for bits only."""
+def best_continuous(context: SearchContext, seed: int, beside: Sequence[FloatArray] = ()) -> Component | None:
+    """Return continuous mixtures of the structure that one of them is best with; for bits only.
+
+    How many there are depends on what they add to the other components, `beside`: the log-likelihoods of the validation
+    rows by each.
+    """
     data, validation, budget = context.data, context.validation, context.budget
     if not (budget.continuous and isinstance(data, BinaryData) and data.shape[1] > 1):
         return None
@@ -83,7 +95,10 @@ def best_continuous(context: SearchContext, seed: int) -> Component | None:
         return found
 
     cells = int(budget.continuous_parameters / data.shape[1])
-    options = ContinuousOptions(min(max(cells, FEWEST_COMPONENTS), MOST_COMPONENTS))
+    components = min(max(cells, FEWEST_COMPONENTS), MOST_COMPONENTS)
+    # Rows that occur often say more than others, but a pass has no more steps for that.
+    more_passes = min(np.sqrt(data.weights.mean()), MOST_REPEATED)
+    options = ContinuousOptions(components, passes=round(budget.continuous_passes * max(more_passes, 1.0)))
     structures = _structures(context, data)
     jobs = [
         _Job(
@@ -99,8 +114,15 @@ def best_continuous(context: SearchContext, seed: int) -> Component | None:
     best = max(range(len(jobs)), key=lambda k: first[k][0].score)
     structure, job = structures[best], jobs[best]
     seeds = [child_seed(seed, k) for k in range(budget.continuous)]
-    done = [first[best], *run_all([replace(job, seed=own) for own in seeds[1:]])]
-    scores = np.logaddexp.reduce([own for _, own in done], axis=0) - np.log(len(done))
+
+    def more(start: int, stop: int) -> list[tuple[FittedContinuous, FloatArray]]:
+        return run_all([replace(job, seed=own) for own in seeds[start:stop]])
+
+    def score(done: Sequence[tuple[FittedContinuous, FloatArray]]) -> float:
+        return score_of_mixture([*beside, averaged([own for _, own in done])], validation.weights)
+
+    done = doubled_while_it_gains([first[best], *more(1, 2)], budget.continuous, more, score)
+    scores = averaged([own for _, own in done])
 
     def mixture(fitted: Sequence[FittedContinuous]) -> Learned:
         roots = [circuit_of(own, structure.blocks) for own in fitted]
@@ -113,7 +135,7 @@ def best_continuous(context: SearchContext, seed: int) -> Component | None:
         counted = CountedRows.of(rows.rows(), rows.weights, structure.blocks)
         again = [
             replace(job, rows=counted, seed=own, validation=None, last_pass=fitted.best_pass)
-            for own, (fitted, _) in zip(seeds, done, strict=True)
+            for own, (fitted, _) in zip(seeds, done, strict=False)
         ]
         return mixture([fitted for fitted, _ in run_all(again)])
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from xspn.core.arrays import FloatArray
 from xspn.graph.graph import Graph, summarize
 from xspn.learning.assembly import Learned
 from xspn.learning.config import LearnConfig
@@ -88,6 +89,12 @@ class Ensembles:
         if both:
             found.append(trial(best_ensemble(found).config, both_structures=False))
         return found
+
+    def extrapolated_scores(self, chosen: EnsembleTrial) -> FloatArray:
+        """Return the log-likelihoods of the validation rows by a trial ensemble, raised to the score of a large one."""
+        members = self._best_trials[chosen.config.by_evidence][1]
+        scores = self.context.validation.row_scores(mixture_of(members, self.context.data.shape[1]).graph)
+        return np.asarray(scores + max(chosen.ensemble - self.context.validation.mean(scores), 0.0))
 
     def large(self, chosen: EnsembleTrial, data: TrainingData) -> Learned:
         """Return the large ensemble with a setting, learned from these rows or others."""

@@ -31,12 +31,16 @@ from xspn.learning.hclt import (
 from xspn.learning.mevm.partition import BlockPartition
 from xspn.learning.policy import Operation
 from xspn.learning.search.budget import SearchBudget, SearchContext, ValidationRows
-from xspn.learning.search.components import Component, ComponentSummary
+from xspn.learning.search.components import (
+    Component,
+    ComponentSummary,
+    averaged,
+    doubled_while_it_gains,
+    score_of_mixture,
+)
 from xspn.learning.source import TrainingData
 from xspn.learning.summary import BinarySummary
 from xspn.learning.trace import Trace, TraceEntry
-
-LEAST_GAIN_OF_MORE = 0.01  # nats per validation row, for twice as many HCLTs
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +109,12 @@ def number_of_fits(context: SearchContext, refit: bool) -> int:
     return chosen + others + (most if refit else 0)
 
 
-def best_hclts(context: SearchContext, seed: int) -> Component | None:
+def best_hclts(context: SearchContext, seed: int, beside: Sequence[FloatArray] = ()) -> Component | None:
     """Return a mixture of HCLTs with the best of the settings that are tried; None if all would be too large.
 
     HCLTs are for bits only. Those over blocks of variables that the global test finds exchangeable compete with those
-    over single variables.
+    over single variables. How many there are depends on what they add to the other components, `beside`: the
+    log-likelihoods of the validation rows by each.
     """
     data, validation, budget = context.data, context.validation, context.budget
     if not isinstance(data, BinaryData):
@@ -145,7 +150,7 @@ def best_hclts(context: SearchContext, seed: int) -> Component | None:
     best = best_of([best, *run_all(jobs)])
     most = int(budget.hclts_cells / _cells(data, len(best.job.blocks.tested), best.job.options.states))
     numbers = budget.hclts, max(min(budget.most_hclts, most), budget.hclts)
-    done = _with_others(best, validation, numbers, seed, run_all)
+    done = _with_others(best, validation, numbers, seed, run_all, beside)
     job = done[0].job
     setting = f"{job.options.states} latent states, {len(job.blocks.tested)} blocks, α {job.options.smoothing:g}"
     if any(one.job.tree != job.tree for one in done):
@@ -167,17 +172,17 @@ def _with_others(
     numbers: tuple[int, int],
     seed: int,
     run_all: Callable[[Sequence[_Job]], list[_Done]],
+    beside: Sequence[FloatArray],
 ) -> list[_Done]:
     """Return an HCLT and others like it, so many at least and at most.
 
     The others start from other parameters. Whether they also have other edges is decided with the first of them: such
     ones are worse alone, but their errors differ more. Whether several are better than one is not tested: the first was
-    the best of many on the validation rows, which would favor it. What n trees lack of infinitely many falls about as
-    1/n, so twice as many will gain half of what they gain on half as many.
+    the best of many on the validation rows, which would favor it.
     """
 
     def score(done: Sequence[_Done]) -> float:
-        return validation.mean(_mean_scores(done))
+        return score_of_mixture([*beside, _mean_scores(done)], validation.weights)
 
     def others(first: int, last: int, other_edges: bool) -> list[_Job]:
         jobs = [replace(best.job, seed=child_seed(seed, index)) for index in range(first, last)]
@@ -188,11 +193,9 @@ def _with_others(
     if number == 1:
         return [best]
     same, other = ([best, one] for one in run_all([*others(1, 2, False), *others(1, 2, True)]))
-    other_edges = score(other) > score(same)
+    other_edges = validation.mean(_mean_scores(other)) > validation.mean(_mean_scores(same))
     done = (other if other_edges else same) + run_all(others(2, number, other_edges))
-    while len(done) < most and score(done) - score(done[: len(done) // 2]) > 2.0 * LEAST_GAIN_OF_MORE:
-        done += run_all(others(len(done), min(2 * len(done), most), other_edges))
-    return done
+    return doubled_while_it_gains(done, most, lambda first, last: run_all(others(first, last, other_edges)), score)
 
 
 def tested_partitions(data: BinaryData, config: LearnConfig) -> list[tuple[TestedBlock, ...]]:
@@ -223,9 +226,7 @@ def _cells(data: BinaryData, n_blocks: int, states: int) -> int:
 
 
 def _mean_scores(done: Sequence[_Done]) -> FloatArray:
-    """Return the log-likelihoods of the validation rows by a uniform mixture; its circuit would be slower at that."""
-    scores: FloatArray = np.logaddexp.reduce([one.row_scores for one in done], axis=0) - np.log(len(done))
-    return scores
+    return averaged([one.row_scores for one in done])
 
 
 def _mixture(done: list[_Done]) -> Learned:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+import numpy as np
+
 from xspn.core.random import child_seed
 from xspn.graph.graph import Graph
 from xspn.learning.assembly import Learned
@@ -16,7 +18,13 @@ from xspn.learning.config import LearnConfig
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.search import continuous, hclts, latent_classes, refinement
 from xspn.learning.search.budget import SearchBudget, SearchContext, ValidationRows, validation_split
-from xspn.learning.search.components import Component, ComponentKind, ComponentSummary, mixture_of_components
+from xspn.learning.search.components import (
+    Component,
+    ComponentKind,
+    ComponentSummary,
+    best_mixture_weights,
+    mixture_of_components,
+)
 from xspn.learning.search.ensembles import Ensembles, EnsembleTrial, best_ensemble
 from xspn.learning.source import TrainingData
 from xspn.learning.steps import Meter, Progress, heard
@@ -115,14 +123,14 @@ class _Search:
             trials = [one for own in several for one in own]
             known = {one.config for one in trials}
             tried = trials + [one for one in tried if one.config not in known]
-        others = self._other_components(singles)
+        best = max(chosen, key=lambda one: (one.ensemble, one.single))
+        others, chosen = self._other_components(singles, chosen)
         if others or len(chosen) > 1:
             parts = [*(self._ensemble(one) for one in chosen), *others]
             learned, components = mixture_of_components(parts, self.validation.weights, self.all_rows)
         else:
             learned = self.ensembles.large(chosen[0], self.context.data if self.all_rows is None else self.all_rows)
             components = (self._summary(chosen[0]),)
-        best = max(chosen, key=lambda one: (one.ensemble, one.single))
         return SearchResult(learned.graph, learned.trace, SearchReport(tuple(tried), best.config, components))
 
     def _ensemble(self, chosen: EnsembleTrial) -> Component:
@@ -141,15 +149,28 @@ class _Search:
         self._on_step()
         return found
 
-    def _other_components(self, singles: Sequence[Graph]) -> list[Component]:
-        """Return what may be mixed with the ensemble."""
-        found = (
-            refinement.best_copies(self.context, singles, child_seed(self.seed, 2)),
-            hclts.best_hclts(self.context, child_seed(self.seed, 3)),
-            latent_classes.best_latent_classes(self.context, child_seed(self.seed, 4)),
-            continuous.best_continuous(self.context, child_seed(self.seed, 5)),
-        )
-        return [component for component in found if component is not None]
+    def _other_components(
+        self, singles: Sequence[Graph], chosen: Sequence[EnsembleTrial]
+    ) -> tuple[list[Component], list[EnsembleTrial]]:
+        """Return what may be mixed with the ensembles, and the ensembles that earn a weight beside it.
+
+        Trial ensembles tell whether a large one is worth its time.
+        """
+        context, weights = self.context, self.validation.weights
+        with_trials = context.budget.trial_circuits > 1
+        trials = [self.ensembles.extrapolated_scores(one) for one in chosen] if with_trials else []
+        found = [
+            refinement.best_copies(context, singles, child_seed(self.seed, 2)),
+            latent_classes.best_latent_classes(context, child_seed(self.seed, 4)),
+        ]
+        for best, place in ((continuous.best_continuous, 5), (hclts.best_hclts, 3)):
+            beside = [*trials, *(one.row_scores for one in found if one is not None)]
+            found.append(best(context, child_seed(self.seed, place), beside))
+        others = [component for component in found if component is not None]
+        if not (with_trials and others):
+            return others, list(chosen)
+        earned = best_mixture_weights(np.array([*trials, *(one.row_scores for one in others)]), weights)
+        return others, [one for one, weight in zip(chosen, earned[: len(chosen)].tolist(), strict=True) if weight > 0]
 
     def _on_step(self) -> None:
         self.present.end()
