@@ -1,8 +1,10 @@
 """From what became of the tasks to a circuit: what predicts no better than a leaf becomes one, and nodes are built."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import gammaln
 
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Node, Product, Sum
@@ -187,6 +189,7 @@ def pruned(records: list[Record]) -> list[Record]:
             sizes[index] += len(record.weights) - 1
         if record.cut is not None:  # the price of naming a variable, which the edges of a Chow-Liu leaf pay too
             scores[index] -= float(np.log(len(record.task.variables)))
+            scores[index] -= sum(_log_partitions(records, child) for child in record.children)
         if record.instead is None:
             continue
         own = n_parameters_of(record.instead.node)
@@ -199,6 +202,16 @@ def pruned(records: list[Record]) -> list[Record]:
     for index in kept.tolist():
         records[index].children = [int(place[child]) for child in records[index].children]
     return [records[index] for index in kept.tolist()]
+
+
+def _log_partitions(records: list[Record], index: int) -> float:
+    """Return the logarithm of the number of ways in which variables can be shared out among a product's factors."""
+    record = records[index]
+    if record.node is not None or record.weights is not None:
+        return 0.0
+    sizes = [len(records[child].task.variables) for child in record.children]
+    alike = list(Counter(sizes).values())
+    return float(gammaln(sum(sizes) + 1) - gammaln(np.array(sizes + alike) + 1).sum())
 
 
 def priced(score: float, leaf: Candidate) -> float:

@@ -53,7 +53,7 @@ TOLERANCE = 1e-5  # of EM, in nats per row
 TRIAL_PASSES, PASSES, ROUNDS = 6, 8, 2
 RANDOM_STARTS = 2
 FEW_CELLS, FEW_ROUNDS = 48_000, 4  # of rows in which every start of a split gets blocks of its own
-SHAKES, MOST_SHAKEN, MOST_SHAKEN_ROWS = 6, 12, 1_000  # in a row without a gain; contexts; rows
+SHAKES, MOST_SHAKEN, MOST_SHAKEN_ROWS = 18, 12, 1_000  # in a row without a gain; contexts; rows
 ROWS_PER_VARIABLE = 10  # for contexts to be shaken
 NO_BLOCKS = np.zeros(0, dtype=np.int64)
 
@@ -374,7 +374,7 @@ class _Search(ContextSearch[Context, IntArray]):
         return replace(best, responsibilities=halves)
 
     def shaken(self, found: Mixture, rng: np.random.Generator) -> Mixture | None:
-        """Cut all contexts in two at random, fit these, and merge what belongs together, until that gains.
+        """Start anew from contexts cut in two or drawn at random, fit and merge these, until that gains.
 
         Only where rows are many for so many variables: of few, any contexts are a guess.
         """
@@ -385,10 +385,9 @@ class _Search(ContextSearch[Context, IntArray]):
         now = found if part is self else part._em(list(found.contexts), PASSES)
         # Rows that are alike stand next to each other: they go to the same half, as one of their weight would.
         of_row = np.cumsum((np.diff(part.words, axis=0, prepend=part.words[:1]) != 0).any(axis=1))
-        for _ in range(SHAKES):
-            side = rng.integers(2, size=of_row[-1] + 1)[of_row]
-            halves = np.eye(2 * k)[2 * np.argmax(now.responsibilities, axis=1) + side]
-            best = part.merged(part.fit_all(halves[:, part.weights @ halves > 0]))
+        for shake in range(SHAKES):
+            start = part.shaken_start(now, shake, of_row, rng)
+            best = part.merged(part.fit_all(start[:, part.weights @ start > 0]))
             if best.evidence < now.evidence + LEAST_GAIN:
                 continue
             if part is not self:
@@ -397,6 +396,27 @@ class _Search(ContextSearch[Context, IntArray]):
             if best.evidence > found.evidence + LEAST_GAIN:
                 return best
         return None
+
+    def shaken_start(self, now: Mixture, shake: int, of_row: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Return responsibilities to start anew from: all contexts cut in two at random, or fewer random ones.
+
+        Too many contexts, in each of which rows of several are mixed, are not found together again by merging.
+
+        Args:
+            now: The contexts at hand.
+            shake: Which kind it is, in turn.
+            of_row: The number of each row, the same for equal rows.
+            rng: Draws.
+        """
+        k, n_different = len(now.contexts), int(of_row[-1]) + 1
+        kind = shake % 3 if k > 2 else 0
+        if kind == 0:
+            side = rng.integers(2, size=n_different)[of_row]
+            return np.asarray(np.eye(2 * k)[2 * np.argmax(now.responsibilities, axis=1) + side])
+        fewer = int(rng.integers(2, k))
+        if kind == 1:
+            return np.asarray(np.eye(fewer)[rng.integers(fewer, size=n_different)[of_row]])
+        return self.nearest_of(self.bits, fewer, rng)
 
     def starts(self, context: Context, rng: np.random.Generator) -> list[FloatArray]:
         """Return several ways to split the rows in two.

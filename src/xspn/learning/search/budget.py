@@ -132,7 +132,7 @@ BUDGETS = {
         hclt_states=(8, 16, 32, 64),
         hclts=2,
         most_hclts=32,
-        continuous=8,
+        continuous=4,
     ),
 }
 

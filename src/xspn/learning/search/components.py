@@ -16,7 +16,7 @@ from xspn.learning.source import TrainingData
 
 SMALLEST_WEIGHT = 0.02
 PASSES = 200  # of EM over a few weights, which costs next to nothing
-LEAST_GAIN_OF_MORE = 0.01  # nats per validation row, for twice as many members of a component
+LEAST_GAIN_OF_MORE = 0.01  # nats per validation row, for an ensemble, or for twice as many members of a component
 
 Member = TypeVar("Member")
 
@@ -90,6 +90,28 @@ def score_of_mixture(row_scores: Sequence[FloatArray], weights: FloatArray) -> f
     kept = mixture_weights > 0
     logs = np.logaddexp.reduce(scores[kept] + np.log(mixture_weights[kept])[:, None], axis=0)
     return float(np.average(logs, weights=weights))
+
+
+def worth_their_time(trials: Sequence[FloatArray], others: Sequence[FloatArray], weights: FloatArray) -> list[bool]:
+    """Return which models the best mixture with others would miss, each of them in turn; those before it stay away.
+
+    Args:
+        trials: The log-likelihoods of the validation rows by what is to be judged.
+        others: The same of what is there anyway; at least one.
+        weights: The weight of each row.
+
+    Examples:
+        >>> logs = np.log([[0.5, 0.5, 0.1], [0.1, 0.1, 0.9], [0.1, 0.1, 0.1]])
+        >>> worth_their_time([logs[1], logs[2]], [logs[0]], np.ones(3))
+        [True, False]
+    """
+    kept = list(range(len(trials)))
+    for k in range(len(trials)):
+        without = [trials[j] for j in kept if j != k]
+        gain = score_of_mixture([trials[j] for j in kept] + list(others), weights)
+        if gain - score_of_mixture([*without, *others], weights) < LEAST_GAIN_OF_MORE:
+            kept.remove(k)
+    return [k in kept for k in range(len(trials))]
 
 
 def averaged(row_scores: Sequence[FloatArray]) -> FloatArray:

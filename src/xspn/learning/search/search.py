@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-import numpy as np
-
 from xspn.core.random import child_seed
 from xspn.graph.graph import Graph
 from xspn.learning.assembly import Learned
@@ -22,8 +20,8 @@ from xspn.learning.search.components import (
     Component,
     ComponentKind,
     ComponentSummary,
-    best_mixture_weights,
     mixture_of_components,
+    worth_their_time,
 )
 from xspn.learning.search.ensembles import Ensembles, EnsembleTrial, best_ensemble
 from xspn.learning.source import TrainingData
@@ -152,11 +150,11 @@ class _Search:
     def _other_components(
         self, singles: Sequence[Graph], chosen: Sequence[EnsembleTrial]
     ) -> tuple[list[Component], list[EnsembleTrial]]:
-        """Return what may be mixed with the ensembles, and the ensembles that earn a weight beside it.
+        """Return what may be mixed with the ensembles, and the ensembles that it gains by.
 
         Trial ensembles tell whether a large one is worth its time.
         """
-        context, weights = self.context, self.validation.weights
+        context = self.context
         with_trials = context.budget.trial_circuits > 1
         trials = [self.ensembles.extrapolated_scores(one) for one in chosen] if with_trials else []
         found = [
@@ -169,8 +167,8 @@ class _Search:
         others = [component for component in found if component is not None]
         if not (with_trials and others):
             return others, list(chosen)
-        earned = best_mixture_weights(np.array([*trials, *(one.row_scores for one in others)]), weights)
-        return others, [one for one, weight in zip(chosen, earned[: len(chosen)].tolist(), strict=True) if weight > 0]
+        worth = worth_their_time(trials, [one.row_scores for one in others], self.validation.weights)
+        return others, [one for one, kept in zip(chosen, worth, strict=True) if kept]
 
     def _on_step(self) -> None:
         self.present.end()
