@@ -237,11 +237,15 @@ class XSPN(SegmentTransformer, LearnerParameters):
         else:
             learned, data = self._learned(X, X_valid, sample_weight, config)
         is_mixture = isinstance(learned, SearchResult) or self.n_estimators > 1
+        # Points of a latent space share the parameters of one decoder: no rows stand behind a single point's.
+        is_decoded = isinstance(learned, SearchResult) and learned.report.has_decoded_components
         if self.max_parameters is not None and data is not None:
             whole = learned
             learned = self._distilled(learned, data, X_valid, config)
-            is_mixture = is_mixture and learned is whole
-        counts = None if data is None else self._rows_behind(learned.graph, data, X_valid, is_mixture)
+            is_mixture, is_decoded = (was and learned is whole for was in (is_mixture, is_decoded))
+        counts = None
+        if data is not None and not is_decoded:
+            counts = self._rows_behind(learned.graph, data, X_valid, is_mixture)
         self.circuit_ = Circuit.of_schema(learned.graph, self.schema_, self.provenance_, counts)
         self.trace_ = learned.trace
         self._presentation = presentation_of(data) if isinstance(data, TableData) else {}

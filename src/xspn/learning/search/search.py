@@ -44,6 +44,11 @@ class SearchReport:
     chosen: LearnConfig
     components: tuple[ComponentSummary, ...]
 
+    @property
+    def has_decoded_components(self) -> bool:
+        """Whether a continuous mixture is part of the circuit."""
+        return any(component.kind == "continuous" for component in self.components)
+
 
 @dataclass(frozen=True, eq=False)
 class SearchResult(Learned):
