@@ -6,7 +6,7 @@ import pytest
 from support.learning import exchangeable_table, learned, total_probability, two_clusters
 from xspn.circuit import Circuit
 from xspn.graph.nodes import Product, Sum
-from xspn.learning.assembly import PRICE, Record, assemble, n_parameters_of, pruned
+from xspn.learning.assembly import PRICE, Record, _log_partitions, assemble, n_parameters_of, pruned
 from xspn.learning.leaf_learners.base import Candidate
 from xspn.learning.policy import Operation
 from xspn.learning.task import Rows, Task
@@ -166,3 +166,19 @@ def test_the_trace_of_pruned_circuits_names_their_nodes(rng):
                 assert parent.operation is not Operation.PRUNED
         assert total_probability(circuit) == pytest.approx(1)
     assert found  # something was pruned at all
+
+
+def test_a_cut_pays_for_the_products_below_it():
+    """What is independent given each value is chosen from many partitions; the edges of a tree are paid for, too."""
+    variables = tuple(range(7))
+
+    def below(sizes):
+        ends = np.cumsum(sizes)
+        parts = [variables[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+        product = record(variables, Operation.INDEPENDENT, children=list(range(1, len(sizes) + 1)))
+        return [product, *(leaf(part, 0.0) for part in parts)]
+
+    assert _log_partitions(below((4, 3)), 0) == pytest.approx(np.log(35))
+    assert _log_partitions(below((3, 3, 1)), 0) == pytest.approx(np.log(70))  # two threes, in either order
+    assert _log_partitions(below((1,) * 7), 0) == pytest.approx(0.0)  # nothing to choose
+    assert _log_partitions(below((4, 3)), 1) == 0.0

@@ -7,7 +7,7 @@ from scipy.special import gammaln, xlogy
 import xspn.learning.blocks.contexts as contexts_module
 from support.blocks import evidence_of_block, log_prior_of, partition_of_labels
 from support.learning import all_assignments, exchangeable_table, random_table
-from xspn import Circuit
+from xspn import Circuit, Sum
 from xspn.learning.blocks.contexts import _Search, find_contexts, fit_contexts, one_context
 from xspn.paper.datasets.planted import planted
 
@@ -243,3 +243,23 @@ def test_contexts_of_few_variables_are_found_where_no_split_of_all_rows_gains(se
     logs = np.log(truth.root.weights) + np.stack([Circuit(c).log_likelihood(bits) for c in truth.root.children], axis=1)
     known = fit_contexts(bits, weights, np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)))
     assert find_contexts(bits, weights, seed).evidence > known.evidence - 3
+
+
+def evidence_beside_the_truth(seed):
+    """Two contexts of six variables, in each of which two blocks of three: what was found, less what the truth has."""
+    truth = planted("chain", 12, random_state=seed)
+    mixture = next(node for node in truth.root.children if isinstance(node, Sum))
+    own = list(mixture.scope)
+    bits = truth.sample(10_000, random_state=1000 + seed)[:, own].astype(np.uint8)
+    bits, weights = np.unique(bits, axis=0, return_counts=True)
+    rows = np.full((len(bits), 12), np.nan)
+    rows[:, own] = bits
+    parts = [Circuit(child, n_variables=12).log_likelihood(rows) for child in mixture.children]
+    logs = np.log(mixture.weights) + np.stack(parts, axis=1)
+    responsibilities = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
+    known = fit_contexts(bits, weights.astype(float), responsibilities)
+    return find_contexts(bits, weights.astype(float), seed).evidence - known.evidence
+
+
+def test_too_many_contexts_that_merging_does_not_bring_together_are_drawn_anew():
+    assert sum(evidence_beside_the_truth(seed) > -3 for seed in range(10)) >= 8

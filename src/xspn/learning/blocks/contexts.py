@@ -53,7 +53,8 @@ TOLERANCE = 1e-5  # of EM, in nats per row
 TRIAL_PASSES, PASSES, ROUNDS = 6, 8, 2
 RANDOM_STARTS = 2
 FEW_CELLS, FEW_ROUNDS = 48_000, 4  # of rows in which every start of a split gets blocks of its own
-SHAKES, MOST_SHAKEN, MOST_SHAKEN_ROWS = 18, 12, 1_000  # in a row without a gain; contexts; rows
+FEWEST_SHAKES, MOST_SHAKES, SHAKEN_CELLS = 12, 48, 48_000  # in a row without a gain, the more the smaller the table
+MOST_SHAKEN, MOST_SHAKEN_ROWS = 12, 1_000  # contexts; rows
 ROWS_PER_VARIABLE = 10  # for contexts to be shaken
 NO_BLOCKS = np.zeros(0, dtype=np.int64)
 
@@ -385,7 +386,8 @@ class _Search(ContextSearch[Context, IntArray]):
         now = found if part is self else part._em(list(found.contexts), PASSES)
         # Rows that are alike stand next to each other: they go to the same half, as one of their weight would.
         of_row = np.cumsum((np.diff(part.words, axis=0, prepend=part.words[:1]) != 0).any(axis=1))
-        for shake in range(SHAKES):
+        shakes = int(np.clip(SHAKEN_CELLS // part.bits.size, FEWEST_SHAKES, MOST_SHAKES))
+        for shake in range(shakes):
             start = part.shaken_start(now, shake, of_row, rng)
             best = part.merged(part.fit_all(start[:, part.weights @ start > 0]))
             if best.evidence < now.evidence + LEAST_GAIN:
