@@ -8,7 +8,7 @@ import pytest
 
 from xspn import XSPN, XSPNClassifier
 from xspn.circuit import Circuit
-from xspn.core.errors import DataError, ParameterError
+from xspn.core.errors import DataError, ParameterError, QueryError
 from xspn.estimators.explanation import explain
 from xspn.graph.graph import Graph
 from xspn.graph.nodes import Product, Sum
@@ -17,9 +17,10 @@ from xspn.learning.data import MISSING, BinaryData
 from xspn.learning.em import EMOptions
 from xspn.learning.ensemble import learn_ensemble
 from xspn.learning.hclt import BlockTree
-from xspn.learning.search import BUDGETS, SearchBudget, ValidationRows, search
+from xspn.learning.search import BUDGETS, SearchBudget, SearchResult, ValidationRows, search
 from xspn.learning.search.budget import SearchContext, validation_split
 from xspn.learning.search.components import best_mixture_weights
+from xspn.learning.search.continuous import best_continuous
 from xspn.learning.search.ensembles import Ensembles, EnsembleTrial, add_finer_leaves, best_ensemble
 from xspn.learning.search.hclts import best_hclts
 from xspn.learning.search.refinement import em_options, refined_copies
@@ -331,6 +332,39 @@ def test_hclts_have_the_same_edges_if_others_are_worse(monkeypatch: pytest.Monke
     assert "edges" not in setting_of_hclts()
 
 
+def factor_search(**limits: float) -> SearchResult:
+    rng = np.random.default_rng(1)
+    rows = (rng.normal(size=(1500, 4)) @ FACTORS + rng.normal(size=(1500, 30)) > 0).astype(np.uint8)
+    settings = {"copies": (), "hclt_states": (), "trial_circuits": 2, "circuits": 2, "continuous": 2, **limits}
+    valid = ValidationRows.of(rows[900:])
+    return search(BinaryData.of(rows[:900]), LearnConfig(), replace(SMALL, **settings), 0, validation=valid)
+
+
+def test_continuous_mixtures_take_the_place_of_ensembles_where_factors_are_behind_columns() -> None:
+    found = factor_search(continuous_passes=4, continuous_parameters=3e4)
+    (only,) = (one for one in found.report.components if one.kind == "continuous")
+    assert only.setting.endswith("1,000 points of 16 dimensions")
+    assert only.weight > 0.5
+    assert found.report.has_decoded_components
+    without = factor_search(continuous=0)
+    assert not without.report.has_decoded_components
+    new = factors(2000, 6)
+    gain = Circuit.of_graph(found.graph).log_likelihood(new) - Circuit.of_graph(without.graph).log_likelihood(new)
+    assert gain.mean() > 0.2
+
+
+def test_continuous_mixtures_score_rows_as_their_circuit_does() -> None:
+    rows, valid = blocks(400, 8), blocks(200, 9).astype(float)
+    valid[::3, 2] = np.nan
+    budget = replace(SMALL, continuous=1, continuous_passes=1, continuous_parameters=4000)
+    for own in (valid, valid[1::3]):  # with a missing cell, single variables are independent
+        context = SearchContext(BinaryData.of(rows), ValidationRows.of(own), LearnConfig(), budget, 1, lambda: None)
+        found = best_continuous(context, 0)
+        assert found is not None
+        by_circuit = context.validation.row_scores(found.learned.graph)
+        np.testing.assert_allclose(found.row_scores, by_circuit, atol=1e-4)
+
+
 def test_the_trace_belongs_to_the_whole() -> None:
     found = search(BinaryData.of(blocks(600, 5)), LearnConfig(), SMALL, seed=1)
     scopes = [set(found.graph.nodes[entry.node].scope) for entry in found.trace]
@@ -464,3 +498,16 @@ def test_classifiers_have_the_switch_too() -> None:
 def test_an_unknown_quality_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"quality: expected one of 'fast', 'mixed', .*, found 'good'"):
         XSPN(quality="good").fit(blocks(50, 0))
+
+
+def test_points_of_a_latent_space_have_no_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = replace(SMALL, copies=(), hclt_states=(), continuous=1, continuous_passes=3, continuous_parameters=8000)
+    monkeypatch.setitem(BUDGETS, "best", small)
+    rows, valid = factors(900, 3), factors(300, 4)
+    model = XSPN(quality="best", exchangeability="global", random_state=0).fit(rows, X_valid=valid)
+    assert "continuous" in model.explain()
+    assert model.circuit_.counts is None
+    with pytest.raises(QueryError, match=r"nobody counted how many rows"):
+        model.circuit_.posterior_draw(0)
+    smaller = XSPN(quality="best", exchangeability="global", max_parameters=500, random_state=0)
+    assert smaller.fit(rows, X_valid=valid).circuit_.counts is not None
