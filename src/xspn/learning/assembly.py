@@ -205,7 +205,7 @@ def pruned(records: list[Record]) -> list[Record]:
 
 
 def _log_partitions(records: list[Record], index: int) -> float:
-    """Return the logarithm of the number of ways in which variables can be shared out among a product's factors."""
+    """Return the logarithm of the number of ways in which variables can be divided among a product's factors."""
     record = records[index]
     if record.node is not None or record.weights is not None:
         return 0.0
